@@ -1,0 +1,125 @@
+"""What a test may need that a machine may lack, and when lacking it is excusable.
+
+conftest.py reads this table to skip tests marked `root`, `paddle` or `needs("...")`; a test that
+finds out half-way calls `skip_unless_possible("...")`. There is no other way to skip: `make test`
+turns every other skip into a failure, and also the skip of something `make` could have provided.
+
+The probes ask the machine directly, never the code under test: a platform that wrongly believes
+it has no cgroups must fail its tests, not skip them.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PREFIX = "not possible here: "
+
+
+@dataclass(frozen=True)
+class Need:
+    """Something outside the repository: how to look for it, and whether its lack is excused."""
+
+    is_there: Callable[[], bool]
+    remedy: str
+    is_lack_excused: Callable[[], bool]
+
+
+def runtime_python() -> Path:
+    """The interpreter of the PaddlePaddle runtime, whether it exists or not."""
+    pins = (Path(__file__).parent.parent / "constraints-runtime.txt").read_text()
+    version = next(
+        line.partition("==")[2] for line in pins.splitlines() if line.startswith("paddlepaddle==")
+    )
+    tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    # conftest.py sets it before it hides the real HOME.
+    runtimes = Path(os.environ["PADDLECLOUD_RUNTIMES"])
+    return runtimes / f"paddle-{version}-{tag}" / "bin" / "python"
+
+
+def _runtime_is_whole() -> bool:
+    return (runtime_python().parent.parent / ".complete").exists()
+
+
+def _is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def _bubblewrap_works() -> bool:
+    if shutil.which("bwrap") is None:
+        return False
+    probe = ["bwrap", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "true"]
+    return subprocess.run(probe, capture_output=True).returncode == 0
+
+
+def _bubblewrap_is_beyond_make() -> bool:
+    # `make system` installs it when it can; an installed one may still be refused by the kernel.
+    can_install = _is_root() and shutil.which("apt-get") is not None
+    return shutil.which("bwrap") is not None or not can_install
+
+
+def _can_make_a_cgroup() -> bool:
+    root = Path("/sys/fs/cgroup")
+    for parent in (root, root / "memory"):
+        if not (parent / "cgroup.procs").exists():
+            continue
+        try:
+            os.rmdir(tempfile.mkdtemp(prefix="paddlecloud-probe-", dir=parent))
+        except OSError:
+            continue
+        return True
+    return False
+
+
+def _always() -> bool:
+    return True
+
+
+def _never() -> bool:
+    return False
+
+
+NEEDS = {
+    "linux": Need(lambda: sys.platform == "linux", "run the tests on Linux", _always),
+    "root": Need(_is_root, "run the tests as root", _always),
+    "bubblewrap": Need(_bubblewrap_works, "make system", _bubblewrap_is_beyond_make),
+    "paddle": Need(_runtime_is_whole, "make runtime", _never),
+    "cgroup": Need(_can_make_a_cgroup, "run where cgroups may be made", _always),
+    "gpu": Need(lambda: Path("/dev/nvidia0").exists(), "a machine with a GPU", _always),
+}
+
+
+@functools.cache
+def is_there(name: str) -> bool:
+    """Whether the machine has it. Probed once per run."""
+    return NEEDS[name].is_there()
+
+
+def lack(name: str) -> str | None:
+    """The reason to skip for want of `name`, or None when it is there."""
+    return None if is_there(name) else f"{PREFIX}{name} ({NEEDS[name].remedy})"
+
+
+def skip_unless_possible(*names: str) -> None:
+    """Skip the running test unless the machine has everything named. See NEEDS for the names."""
+    for name in names:
+        reason = lack(name)
+        if reason is not None:
+            pytest.skip(reason)
+
+
+def is_excused(reason: str) -> bool:
+    """Whether a skip for this reason may stand in a strict run: a known need, truly lacking."""
+    if not reason.startswith(PREFIX):
+        return False
+    name = reason.removeprefix(PREFIX).split(" ", 1)[0]
+    return name in NEEDS and not is_there(name) and NEEDS[name].is_lack_excused()

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Looks for the programs pip cannot bring. As root on a machine with apt it installs what is
+# missing; otherwise it says what is missing, what that costs, and how to get it. It never fails
+# for that: the platform runs without them, and says what it then cannot do. It never uses sudo.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=()
+consequences=()
+
+needs() { # needs <package> <what is lost without it>
+    packages+=("$1")
+    consequences+=("$1: $2")
+}
+
+command -v bwrap >/dev/null ||
+    needs bubblewrap "without it jobs are not isolated and the platform serves one account"
+"$(tools/python.sh)" -c 'import ensurepip, venv' 2>/dev/null ||
+    needs python3-venv "without it no virtual environment can be made"
+
+[ ${#packages[@]} -gt 0 ] || exit 0
+
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "system: installing ${packages[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    # The list of packages may be older than the archive; it is fetched only if that is so.
+    if apt-get install -y -qq "${packages[@]}" >/dev/null 2>&1 ||
+        { apt-get update -qq && apt-get install -y -qq "${packages[@]}" >/dev/null; }; then
+        exit 0
+    fi
+    echo "system: apt-get could not install them; going on without" >&2
+fi
+echo "system: missing"
+printf '  %s\n' "${consequences[@]}"
+echo "  on Debian or Ubuntu, as root: apt-get install -y ${packages[*]}"
