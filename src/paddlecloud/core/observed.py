@@ -1,0 +1,76 @@
+"""What was seen of a job's replicas: the input of `lifecycle.decide`, whatever the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from paddlecloud.core.jobspec import Role
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ReplicaKey:
+    """Names one attempt of one replica for ever; a restart is another attempt."""
+
+    job_id: str
+    run: int  # 1, 2, ...
+    role: Role
+    index: int  # 0-based, the rank within the role; never changes
+    attempt: int  # 1, 2, ...
+
+    @property
+    def short(self) -> str:
+        """`trainer-0`: what users call it."""
+        return f"{self.role.value}-{self.index}"
+
+
+class ReplicaState(StrEnum):
+    PENDING = "Pending"  # asked for, its program has not started yet
+    RUNNING = "Running"
+    ENDED = "Ended"  # see `Exit`
+    LOST = "Lost"  # it is gone and nobody knows how it ended (reboot, node lost)
+
+
+class EndCause(StrEnum):
+    EXITED = "exited"  # `code` says how
+    SIGNALED = "signaled"  # `signal` says by what
+    OUT_OF_MEMORY = "out_of_memory"  # killed for exceeding its memory
+    START_FAILED = "start_failed"  # the program never ran; `message` says why
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    cause: EndCause
+    code: int = 0  # the exit code, or 128 + signal
+    signal: int = 0
+    message: str = ""  # what the program left in its termination log, or our own words
+
+    @property
+    def ok(self) -> bool:
+        return self.cause == EndCause.EXITED and self.code == 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaObserved:
+    key: ReplicaKey
+    state: ReplicaState
+    started_at: float | None = None  # unix seconds
+    ended_at: float | None = None
+    exit: Exit | None = None  # set when ENDED
+    stopping: bool = False  # we asked it to stop; its exit is then no failure
+    address: str = ""  # the IP its peers use
+    node: str = ""
+
+    @property
+    def alive(self) -> bool:
+        return self.state in (ReplicaState.PENDING, ReplicaState.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One look at a run: every attempt the engine still knows, and the user's orders."""
+
+    replicas: tuple[ReplicaObserved, ...] = ()
+    cancel_asked: str = ""  # non-empty: the user's kill, with its reason
+    submitted_at: float = 0.0
+    first_started_at: float | None = None  # when the run first ran; the wall time counts from here

@@ -1,0 +1,56 @@
+"""The planner's input: what a cluster has, who holds it, who wants it. Plain values.
+
+The local engine, the EDL controller and the simulator all build this; `plan` only reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from paddlecloud.core.jobspec import JobSpec
+from paddlecloud.core.resources import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """Hard limits of one account (group); None = no limit."""
+
+    cpu_milli: int | None = None
+    memory_bytes: int | None = None
+    gpu: int | None = None
+    replicas: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A place for replicas. The embedded engine has one; placement is per replica."""
+
+    name: str
+    total: Resources
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """One live job as the planner sees it."""
+
+    job_id: str
+    spec: JobSpec
+    account_id: int
+    account: str
+    submitted_at: float
+    granted: int = 0  # trainers granted now; 0 = waiting
+    used: Resources | None = None  # what it holds now if other than the grant says
+    replicas_used: int | None = None
+    started_at: float | None = None
+    remaining_s: float | None = None  # reported by the job or bounded by its wall time
+    released: bool = False  # ended or ending: holds what `used` says, wants nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    now: float
+    nodes: tuple[Node, ...]
+    jobs: tuple[JobView, ...]
+    quotas: Mapping[int, Quota] = field(default_factory=dict)  # by account id
+    revision: int = 0
