@@ -3,11 +3,54 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
+.NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
+
+export PADDLECLOUD_RUNTIMES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/paddlecloud/runtimes
+ifdef PYTHON
+export PYTHON
+endif
+BIN := .venv/bin
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# --- the two that do everything ---------------------------------------------------------------
+
+.PHONY: demo
+demo: system venv runtime ## Start the platform and train two real jobs on it
+	@tools/demo.sh
+
+.PHONY: test
+test: system venv runtime lint types ## Run every test; a skip that could be avoided is a failure
+	@PADDLECLOUD_STRICT=1 $(BIN)/pytest -q -ra
+
+# --- while working ----------------------------------------------------------------------------
+
+.PHONY: check
+check: venv lint types ## Format, lint, types, architecture and fast tests: under a minute
+	@$(BIN)/pytest -q -m "not slow and not e2e" --durations=3 --durations-min=1
+
+.PHONY: lint
+lint: venv ## Check format and style
+	@$(BIN)/ruff format --check --quiet . || { echo "not formatted; run: make format" && exit 1; }
+	@$(BIN)/ruff check --quiet .
+
+.PHONY: types
+types: venv ## Check types (strict in core, forms, scheduling, wire)
+	@$(BIN)/mypy --no-error-summary
+
+.PHONY: format
+format: venv ## Format the code and fix what can be fixed by rule
+	@$(BIN)/ruff check --quiet --fix . || true
+	@$(BIN)/ruff format --quiet .
+
+.PHONY: bench
+bench: venv system ## Run every benchmark; each prints one line of JSON
+	@for bench in bench/*.py; do $(BIN)/python "$$bench"; done
+
+# --- what the others stand on -----------------------------------------------------------------
 
 .PHONY: venv
 venv: .venv/.stamp ## Make .venv: the project and its tools, at pinned versions
@@ -19,3 +62,16 @@ ifneq ($(shell cat .venv/.stamp 2>/dev/null),$(realpath .))
 endif
 .venv/.stamp: pyproject.toml constraints.txt tools/venv.sh tools/python.sh
 	@tools/venv.sh
+
+.PHONY: system
+system: ## Install what pip cannot (bubblewrap) when root, else say what is missing
+	@tools/system.sh
+
+.PHONY: runtime
+runtime: venv ## Make the PaddlePaddle runtime in the user's cache
+	@tools/runtime.sh
+
+.PHONY: clean
+clean: ## Remove what make made here (the runtime in the user's cache stays)
+	@rm -rf .venv .venv.lock build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -7,14 +7,20 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-python=$(tools/python.sh)
+# The Python of .venv, so that the platform and its default runtime agree on the version.
+if [ -x .venv/bin/python ]; then
+    python=$(.venv/bin/python -c 'import sys; print(sys._base_executable)')
+else
+    python=$(tools/python.sh)
+fi
 tag=$("$python" -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
 version=$(sed -n 's/^paddlepaddle==//p' constraints-runtime.txt)
 home=${PADDLECLOUD_RUNTIMES:-${XDG_CACHE_HOME:-$HOME/.cache}/paddlecloud/runtimes}
 runtime=$home/paddle-$version-$tag
 stamp=$runtime/.complete
 
-is_whole() { cmp --quiet constraints-runtime.txt "$stamp" && [ -x "$runtime/bin/python" ]; }
+pins() { grep -v -e '^#' -e '^$' constraints-runtime.txt; }
+is_whole() { [ -x "$runtime/bin/python" ] && pins | cmp --quiet - "$stamp"; }
 
 if ! is_whole; then
     mkdir -p "$home"
@@ -28,6 +34,6 @@ if ! is_whole; then
     "$runtime/bin/python" -m pip install --quiet --disable-pip-version-check \
         -c constraints-runtime.txt paddlepaddle protobuf setuptools
     "$runtime/bin/python" -W ignore -c 'import paddle' # a runtime that cannot is not one
-    cp constraints-runtime.txt "$stamp"
+    pins >"$stamp"
 fi
 echo "runtime: $runtime"
