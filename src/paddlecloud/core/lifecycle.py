@@ -1,0 +1,342 @@
+"""`decide`: what to do next for one run, and what to say about it.
+
+Pure and level triggered: given the wish (spec), the planner's grant and what was observed, the
+answer is the same however often it is asked. Engines call it through the one reconcile loop. A
+terminal phase is answered only when no replica is alive, so "Killed" means that nothing is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from paddlecloud.core import cleanup, completion, restart
+from paddlecloud.core.actions import (
+    Action,
+    Decision,
+    Event,
+    Failure,
+    Grant,
+    RoleCount,
+    Severity,
+    Start,
+    Status,
+    Stop,
+)
+from paddlecloud.core.jobspec import JobSpec, Role
+from paddlecloud.core.observed import (
+    EndCause,
+    Exit,
+    Observed,
+    ReplicaKey,
+    ReplicaObserved,
+    ReplicaState,
+)
+from paddlecloud.core.phases import Phase
+
+_LOST = Exit(EndCause.SIGNALED, 0, 0, "it vanished without leaving an exit code")
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    phase: Phase
+    reason: str
+    event: Event
+    failed: ReplicaObserved | None = None
+
+
+def decide(
+    job_id: str, run: int, spec: JobSpec, grant: Grant, observed: Observed, now: float
+) -> Decision:
+    latest = completion.latest_attempts(observed.replicas)
+    verdict = _verdict(spec, grant, observed, latest, now)
+    if verdict is not None:
+        return _end(spec, grant, observed, verdict, now)
+    if grant.trainers == 0:
+        return _wait(spec, grant, observed)
+    return _run(job_id, run, spec, grant, observed, latest, now)
+
+
+# --- the verdict: is the run over, and how? -----------------------------------------------------
+
+
+def _verdict(
+    spec: JobSpec,
+    grant: Grant,
+    observed: Observed,
+    latest: dict[tuple[Role, int], ReplicaObserved],
+    now: float,
+) -> _Verdict | None:
+    if completion.trainers_are_done(latest, grant.trainers):
+        return _Verdict(Phase.SUCCEEDED, "", Event("Succeeded", "all trainers ended well"))
+    fatal = restart.fatal(spec, observed.replicas)
+    deadline = _deadline(spec, observed)
+    if fatal is not None and (deadline is None or (fatal.ended_at or 0.0) <= deadline):
+        words = describe_end(fatal)
+        return _Verdict(
+            Phase.FAILED,
+            words,
+            Event("Failed", words, Severity.WARNING, fatal.key.short),
+            fatal,
+        )
+    if observed.cancel_asked:
+        return _Verdict(Phase.KILLED, observed.cancel_asked, Event("Killed", observed.cancel_asked))
+    if deadline is not None and now >= deadline:
+        words = f"the wall time of {spec.wall_time_s} s ran out"
+        return _Verdict(Phase.TIMED_OUT, words, Event("TimedOut", words, Severity.WARNING))
+    return None
+
+
+def _deadline(spec: JobSpec, observed: Observed) -> float | None:
+    if not spec.wall_time_s or observed.first_started_at is None:
+        return None
+    return observed.first_started_at + spec.wall_time_s
+
+
+def describe_end(seen: ReplicaObserved) -> str:
+    """How a replica ended, in words: `exit 1 in trainer-1`."""
+    name = seen.key.short
+    if seen.state == ReplicaState.LOST or seen.exit is None:
+        return f"{name} was lost: the machine or its node restarted"
+    tail = f": {seen.exit.message}" if seen.exit.message else ""
+    match seen.exit.cause:
+        case EndCause.EXITED:
+            return f"exit {seen.exit.code} in {name}{tail}"
+        case EndCause.SIGNALED:
+            return f"{name} was ended by signal {seen.exit.signal}{tail}"
+        case EndCause.OUT_OF_MEMORY:
+            return f"{name} ran out of memory{tail}"
+        case EndCause.START_FAILED:
+            return f"{name} could not start{tail}"
+
+
+def _end(
+    spec: JobSpec, grant: Grant, observed: Observed, verdict: _Verdict, now: float
+) -> Decision:
+    alive = [seen for seen in observed.replicas if seen.alive]
+    if alive:
+        # Asking again for what is stopping is free, and keeps the decision level triggered.
+        why = verdict.reason or "the trainers are done"
+        stops = tuple(
+            Stop(seen.key, spec.grace_s, why) for seen in _stop_order(alive) if not seen.stopping
+        )
+        phase = Phase.RUNNING if observed.first_started_at is not None else Phase.STARTING
+        status = _status(spec, grant, observed, phase, f"ending: {why}", verdict.failed)
+        return Decision(stops, status)
+    status = _status(spec, grant, observed, verdict.phase, verdict.reason, verdict.failed, now)
+    return Decision(
+        cleanup.removals(spec.clean, verdict.phase, observed.replicas), status, (verdict.event,)
+    )
+
+
+def _stop_order(replicas: Sequence[ReplicaObserved]) -> list[ReplicaObserved]:
+    """Trainers first, so that they do not die of their servers' absence."""
+    return sorted(replicas, key=lambda seen: (seen.key.role != Role.TRAINER, seen.key))
+
+
+# --- waiting -------------------------------------------------------------------------------------
+
+
+def _wait(spec: JobSpec, grant: Grant, observed: Observed) -> Decision:
+    alive = [seen for seen in observed.replicas if seen.alive]
+    stops = tuple(
+        Stop(seen.key, spec.grace_s, grant.reason or "its capacity was taken away")
+        for seen in _stop_order(alive)
+        if not seen.stopping
+    )
+    phase = Phase.PREEMPTED if alive else Phase.QUEUED
+    return Decision(stops, _status(spec, grant, observed, phase, grant.reason))
+
+
+# --- running -------------------------------------------------------------------------------------
+
+
+def _run(
+    job_id: str,
+    run: int,
+    spec: JobSpec,
+    grant: Grant,
+    observed: Observed,
+    latest: dict[tuple[Role, int], ReplicaObserved],
+    now: float,
+) -> Decision:
+    wanted = completion.wanted_replicas(spec, grant.trainers)
+    surplus = [seen for slot, seen in latest.items() if slot not in set(wanted) and seen.alive]
+    actions: list[Action] = [
+        Stop(seen.key, spec.grace_s, "the job shrank") for seen in surplus if not seen.stopping
+    ]
+    gang_down = _gang_is_down(spec, wanted, latest)
+    events: list[Event] = []
+    wake: list[float] = []
+    if gang_down:
+        actions += _restart_gang(job_id, run, spec, observed, wanted, latest, now, events, wake)
+    else:
+        actions += _start_missing(job_id, run, spec, observed, wanted, latest, now, events, wake)
+    deadline = _deadline(spec, observed)
+    if deadline is not None:
+        wake.append(max(0.0, deadline - now))
+    ready = not gang_down and all(
+        slot in latest
+        and (latest[slot].state == ReplicaState.RUNNING or completion.ended_well(latest[slot]))
+        for slot in wanted
+    )
+    phase = Phase.RUNNING if ready else Phase.STARTING
+    if ready:
+        events.append(Event("Running", f"all {len(wanted)} replicas run"))
+    reason = "" if ready else _starting_reason(wanted, latest, gang_down)
+    status = _status(spec, grant, observed, phase, reason)
+    return Decision(tuple(actions), status, tuple(events), min(wake, default=None))
+
+
+def _starting_reason(
+    wanted: Sequence[tuple[Role, int]],
+    latest: dict[tuple[Role, int], ReplicaObserved],
+    gang_down: bool,
+) -> str:
+    if gang_down:
+        return "restarting all replicas"
+    missing = [
+        f"{role.value}-{index}"
+        for role, index in wanted
+        if (role, index) not in latest or latest[(role, index)].state != ReplicaState.RUNNING
+    ]
+    shown = ", ".join(missing[:3]) + (" …" if len(missing) > 3 else "")
+    return f"starting {shown}"
+
+
+def _gang_is_down(
+    spec: JobSpec,
+    wanted: Sequence[tuple[Role, int]],
+    latest: dict[tuple[Role, int], ReplicaObserved],
+) -> bool:
+    """Some replica that cannot restart alone failed, or the whole gang was stopped for that."""
+    for slot in wanted:
+        seen = latest.get(slot)
+        if seen is None:
+            continue
+        if completion.has_failed(seen) and not restart.restarts_alone(spec, slot[0]):
+            return True
+        if seen.stopping:
+            return True
+    return False
+
+
+def _restart_gang(
+    job_id: str,
+    run: int,
+    spec: JobSpec,
+    observed: Observed,
+    wanted: Sequence[tuple[Role, int]],
+    latest: dict[tuple[Role, int], ReplicaObserved],
+    now: float,
+    events: list[Event],
+    wake: list[float],
+) -> list[Action]:
+    alive = [latest[slot] for slot in wanted if slot in latest and latest[slot].alive]
+    if alive:
+        return [
+            Stop(seen.key, spec.grace_s, "a peer failed; all restart together")
+            for seen in _stop_order(alive)
+            if not seen.stopping
+        ]
+    left = _backoff_left(spec, observed, list(latest.values()), now)
+    if left > 0:
+        wake.append(left)
+        return []
+    attempt = 1 + max(seen.key.attempt for seen in latest.values())
+    count = restart.incidents(spec, observed.replicas)
+    if count:
+        events.append(
+            Event(
+                "Restarting",
+                f"restart {count} of at most {spec.restart.max_restarts}: all replicas, "
+                f"attempt {attempt}",
+                Severity.WARNING,
+            )
+        )
+    return [Start(ReplicaKey(job_id, run, role, index, attempt)) for role, index in wanted]
+
+
+def _backoff_left(
+    spec: JobSpec, observed: Observed, ended: Sequence[ReplicaObserved], now: float
+) -> float:
+    failed_at = max((s.ended_at or 0.0 for s in ended if completion.has_failed(s)), default=None)
+    if failed_at is None:
+        return 0.0
+    count = restart.incidents(spec, observed.replicas)
+    return failed_at + restart.backoff_s(spec.restart, count) - now
+
+
+def _start_missing(
+    job_id: str,
+    run: int,
+    spec: JobSpec,
+    observed: Observed,
+    wanted: Sequence[tuple[Role, int]],
+    latest: dict[tuple[Role, int], ReplicaObserved],
+    now: float,
+    events: list[Event],
+    wake: list[float],
+) -> list[Action]:
+    actions: list[Action] = []
+    for role, index in wanted:
+        seen = latest.get((role, index))
+        if seen is None:
+            actions.append(Start(ReplicaKey(job_id, run, role, index, 1)))
+        elif completion.has_failed(seen):
+            left = _backoff_left(spec, observed, [seen], now)
+            if left > 0:
+                wake.append(left)
+                continue
+            attempt = seen.key.attempt + 1
+            events.append(
+                Event(
+                    "Restarting",
+                    f"{describe_end(seen)}; attempt {attempt} "
+                    f"(restart {restart.incidents(spec, observed.replicas)} of at most "
+                    f"{spec.restart.max_restarts})",
+                    Severity.WARNING,
+                    seen.key.short,
+                )
+            )
+            actions.append(Start(ReplicaKey(job_id, run, role, index, attempt)))
+    return actions
+
+
+# --- status --------------------------------------------------------------------------------------
+
+
+def _status(
+    spec: JobSpec,
+    grant: Grant,
+    observed: Observed,
+    phase: Phase,
+    reason: str,
+    failed: ReplicaObserved | None = None,
+    ended_at: float | None = None,
+) -> Status:
+    latest = completion.latest_attempts(observed.replicas)
+    roles: dict[Role, RoleCount] = {}
+    for role_spec in spec.roles:
+        mine = [seen for slot, seen in latest.items() if slot[0] == role_spec.role]
+        is_trainer = role_spec.role == Role.TRAINER
+        roles[role_spec.role] = RoleCount(
+            wanted=(grant.trainers or role_spec.replicas) if is_trainer else role_spec.replicas,
+            running=sum(seen.state == ReplicaState.RUNNING for seen in mine),
+            succeeded=sum(completion.ended_well(seen) for seen in mine),
+            failed=sum(completion.has_failed(seen) for seen in mine),
+        )
+    if failed is None:
+        failed = completion.first_failure(observed.replicas) if phase == Phase.FAILED else None
+    ends = [seen.ended_at for seen in observed.replicas if seen.ended_at is not None]
+    return Status(
+        phase=phase,
+        reason=reason,
+        roles=roles,
+        restarts=min(restart.incidents(spec, observed.replicas), spec.restart.max_restarts),
+        started_at=observed.first_started_at,
+        ended_at=None if ended_at is None else (max(ends) if ends else ended_at),
+        failure=None
+        if failed is None
+        else Failure(failed.key.short, failed.exit or _LOST, failed.ended_at),
+    )

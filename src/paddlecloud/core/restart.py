@@ -1,0 +1,64 @@
+"""Who is started again after a failure: alone or with everybody, how often, and when.
+
+Collective, heter and single jobs restart as a gang: ranks that lost a peer cannot go on. In a
+parameter-server job a trainer restarts alone, since its peers only share the servers; a lost
+server takes its shard of the model with it, so then everybody restarts. One budget per run counts
+incidents: several ranks of a gang dying of one cause are one incident.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from paddlecloud.core.completion import has_failed
+from paddlecloud.core.jobspec import JobSpec, Mode, RestartRule, Role
+from paddlecloud.core.observed import ReplicaObserved
+
+
+def restarts_alone(spec: JobSpec, role: Role) -> bool:
+    return spec.mode == Mode.PS and role == Role.TRAINER
+
+
+def may_retry(rule: RestartRule, failed: ReplicaObserved) -> bool:
+    """Whether this kind of exit is one the user wants retried."""
+    if not rule.exit_codes:
+        return True
+    return failed.exit is not None and failed.exit.code in rule.exit_codes
+
+
+def incidents(spec: JobSpec, replicas: Iterable[ReplicaObserved]) -> int:
+    """Failures that cost, or will cost, a restart: the budget's measure."""
+    rounds: set[int] = set()
+    alone = 0
+    for seen in replicas:
+        if not has_failed(seen):
+            continue
+        if restarts_alone(spec, seen.key.role):
+            alone += 1
+        else:
+            rounds.add(seen.key.attempt)
+    return alone + len(rounds)
+
+
+def backoff_s(rule: RestartRule, incident: int) -> float:
+    """How long to wait before the restart that follows incident 1, 2, ..."""
+    exponent = min(incident - 1, 30)
+    return float(min(rule.backoff_cap_s, rule.backoff_s * 2**exponent))
+
+
+def fatal(spec: JobSpec, replicas: Sequence[ReplicaObserved]) -> ReplicaObserved | None:
+    """The failure that ends the run: not to be retried, or one more than the budget allows."""
+    failed = sorted(
+        (seen for seen in replicas if has_failed(seen)),
+        key=lambda seen: (seen.ended_at or 0.0, seen.key),
+    )
+    for seen in failed:
+        if not may_retry(spec.restart, seen):
+            return seen
+    if failed and incidents(spec, failed) > spec.restart.max_restarts:
+        last = failed[-1]
+        if restarts_alone(spec, last.key.role):
+            return last
+        # Peers abort in the wake of the first: name the one that started it.
+        return next(seen for seen in failed if seen.key.attempt == last.key.attempt)
+    return None

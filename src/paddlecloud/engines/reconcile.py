@@ -1,0 +1,88 @@
+"""The one reconcile loop body: observe → decide → act → status once.
+
+Driven by the local engine over processes and by the operator over pods. It holds no state of its
+own: the ledger remembers the run, the replicas are looked at, and `lifecycle.decide` thinks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from paddlecloud.core import lifecycle
+from paddlecloud.core.actions import Action, Event, Grant, Remove, Start, Status, Stop
+from paddlecloud.core.observed import Observed, ReplicaKey, ReplicaObserved
+from paddlecloud.core.phases import TERMINAL, check_move
+from paddlecloud.engines.protocols import JobRun, Launch, Replicas
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What an engine remembers of one run."""
+
+    job: JobRun
+    grant: Grant
+    status: Status
+    cancel_asked: str = ""
+    first_started_at: float | None = None
+
+
+class Ledger(Protocol):
+    """Where an engine keeps its runs."""
+
+    def live_run(self, job_id: str) -> RunRecord | None:
+        """The run of this job that has not ended, if there is one."""
+
+    def save(
+        self,
+        record: RunRecord,
+        status: Status,
+        replicas: Sequence[ReplicaObserved],
+        events: Sequence[Event],
+        first_started_at: float | None,
+    ) -> None:
+        """Store and tell watchers; events already told for this run are not told again."""
+
+    def launch(self, record: RunRecord, key: ReplicaKey) -> Launch:
+        """All that is needed to make this attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one pass left behind: when to look again, and whether the run is over."""
+
+    wake_after_s: float | None
+    ended: bool
+
+
+def reconcile(job_id: str, ledger: Ledger, replicas: Replicas, now: float) -> Outcome:
+    """One pass over one job. Safe to repeat at any time, also after a crash half way."""
+    record = ledger.live_run(job_id)
+    if record is None:
+        return Outcome(None, False)
+    job = record.job
+    seen = tuple(replicas.observe(job.job_id, job.run))
+    starts = [one.started_at for one in seen if one.started_at is not None]
+    first_started_at = min([*starts, *filter(None, [record.first_started_at])], default=None)
+    observed = Observed(seen, record.cancel_asked, job.submitted_at, first_started_at)
+    decision = lifecycle.decide(job.job_id, job.run, job.spec, record.grant, observed, now)
+    check_move(record.status.phase, decision.status.phase)
+    for action in decision.actions:
+        _act(action, record, ledger, replicas)
+    ledger.save(record, decision.status, seen, decision.events, first_started_at)
+    return Outcome(decision.wake_after_s, decision.status.phase in TERMINAL)
+
+
+def _act(action: Action, record: RunRecord, ledger: Ledger, replicas: Replicas) -> None:
+    match action:
+        case Start(key):
+            replicas.create(ledger.launch(record, key))
+        case Stop(key, grace_s, reason):
+            log.info("stopping %s of %s: %s", key.short, key.job_id, reason)
+            replicas.stop(key, grace_s)
+        case Remove(key):
+            replicas.remove(key)
