@@ -23,6 +23,7 @@ from pathlib import Path
 import pytest
 
 PREFIX = "not possible here: "
+_REAL_HOME = Path.home()  # read before conftest.py hides it
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,17 @@ def runtime_python() -> Path:
 
 def _runtime_is_whole() -> bool:
     return (runtime_python().parent.parent / ".complete").exists()
+
+
+@functools.cache
+def old_python() -> str | None:
+    """A Python 3.6 interpreter that answers: by name, or where pyenv keeps its own."""
+    pyenv = Path(os.environ.get("PYENV_ROOT") or _REAL_HOME / ".pyenv")
+    kept = sorted(pyenv.glob("versions/3.6.*/bin/python"))
+    for candidate in [shutil.which("python3.6"), *map(str, kept)]:
+        if candidate and subprocess.run([candidate, "-c", ""], capture_output=True).returncode == 0:
+            return candidate
+    return None
 
 
 def _is_root() -> bool:
@@ -94,6 +106,7 @@ NEEDS = {
     "bubblewrap": Need(_bubblewrap_works, "make system", _bubblewrap_is_beyond_make),
     "paddle": Need(_runtime_is_whole, "make runtime", _never),
     "cgroup": Need(_can_make_a_cgroup, "run where cgroups may be made", _always),
+    "python3.6": Need(lambda: old_python() is not None, "install Python 3.6", _always),
     "gpu": Need(lambda: Path("/dev/nvidia0").exists(), "a machine with a GPU", _always),
 }
 
