@@ -47,8 +47,10 @@ class Ledger(Protocol):
     ) -> None:
         """Store and tell watchers; events already told for this run are not told again."""
 
-    def launch(self, record: RunRecord, key: ReplicaKey) -> Launch:
-        """All that is needed to make this attempt."""
+    def launch(
+        self, record: RunRecord, key: ReplicaKey, seen: Sequence[ReplicaObserved]
+    ) -> Launch:
+        """All that is needed to make this attempt, given what runs beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +74,21 @@ def reconcile(job_id: str, ledger: Ledger, replicas: Replicas, now: float) -> Ou
     decision = lifecycle.decide(job.job_id, job.run, job.spec, record.grant, observed, now)
     check_move(record.status.phase, decision.status.phase)
     for action in decision.actions:
-        _act(action, record, ledger, replicas)
+        _act(action, record, seen, ledger, replicas)
     ledger.save(record, decision.status, seen, decision.events, first_started_at)
     return Outcome(decision.wake_after_s, decision.status.phase in TERMINAL)
 
 
-def _act(action: Action, record: RunRecord, ledger: Ledger, replicas: Replicas) -> None:
+def _act(
+    action: Action,
+    record: RunRecord,
+    seen: Sequence[ReplicaObserved],
+    ledger: Ledger,
+    replicas: Replicas,
+) -> None:
     match action:
         case Start(key):
-            replicas.create(ledger.launch(record, key))
+            replicas.create(ledger.launch(record, key, seen))
         case Stop(key, grace_s, reason):
             log.info("stopping %s of %s: %s", key.short, key.job_id, reason)
             replicas.stop(key, grace_s)

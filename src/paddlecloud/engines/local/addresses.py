@@ -1,0 +1,19 @@
+"""Which loopback address and ports a replica has.
+
+Each replica has an address of its own because Paddle counts distinct hosts as nodes, and ports of
+its own because some programs listen on all addresses.
+"""
+
+from __future__ import annotations
+
+PORTS_PER_REPLICA = 20
+_FIRST_PORT = 20_000  # below the ephemeral range, above what services use
+_PORT_BLOCKS = 600  # up to 32000; the ephemeral range begins at 32768
+
+
+def address(number: int) -> str:
+    return f"127.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+
+
+def first_port(number: int) -> int:
+    return _FIRST_PORT + PORTS_PER_REPLICA * (number % _PORT_BLOCKS)

@@ -1,0 +1,239 @@
+"""`LocalEngine`: the `Engine` protocol on this machine.
+
+One thread plans and reconciles; callers only write wishes into the store and ring the bell. All
+truth is in the store and in the attempts' directories, so that kill -9 at any moment loses
+nothing: `start` adopts what still runs and reads how the rest ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+
+from paddlecloud.core.actions import Event, Grant, Severity, Status
+from paddlecloud.core.errors import Fault
+from paddlecloud.core.jobspec import JobSpec
+from paddlecloud.core.observed import ReplicaKey, ReplicaObserved
+from paddlecloud.core.resources import Resources
+from paddlecloud.engines.local.config import LocalConfig
+from paddlecloud.engines.local.inventory import Machine, read_machine
+from paddlecloud.engines.local.launching import assign_gpus, make_launch
+from paddlecloud.engines.local.processes import Processes
+from paddlecloud.engines.local.store import Store
+from paddlecloud.engines.protocols import Capacity, Change, JobRun, Launch, LogSlice
+from paddlecloud.engines.reconcile import RunRecord, reconcile
+from paddlecloud.engines.workqueue import WorkQueue
+from paddlecloud.scheduling.explain import Explanation, explain
+from paddlecloud.scheduling.plan import never_fits, plan
+from paddlecloud.scheduling.snapshot import JobView, Node, Quota, Snapshot
+
+log = logging.getLogger(__name__)
+
+_PLAN = ""  # the queue's name for "plan again"; job ids are never empty
+_RETRY_S = 1.0  # after an unexpected error in one job: look at it again, others go on
+
+
+class LocalEngine:
+    kind = "embedded"
+
+    def __init__(self, config: LocalConfig) -> None:
+        self.cluster = config.cluster
+        self._config = config
+        self._machine: Machine = read_machine(config)
+        self._store = Store(config.state_dir / "engine.db")
+        self._queue = WorkQueue()
+        self._processes = Processes(config, self._queue.add)
+        self._quotas: Mapping[int, Quota] = {}
+        self._thread = threading.Thread(target=self._loop, name="engine", daemon=True)
+
+    # --- the Engine protocol ----------------------------------------------------------------
+
+    def start(self) -> None:
+        self._processes.adopt()
+        for record in self._store.live_runs():
+            self._queue.add(record.job.job_id)
+        self._queue.add(_PLAN)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._queue.close()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._processes.close()
+        self._store.close()
+
+    @property
+    def multi_account(self) -> bool:
+        """Whether one account's job is kept away from another's files."""
+        return self._processes.sandboxed
+
+    def put(self, job: JobRun) -> None:
+        if self._store.add(job):
+            self._queue.add(_PLAN)
+
+    def cancel(self, job_id: str, run: int, reason: str) -> None:
+        if self._store.ask_cancel(job_id, run, reason):
+            self._queue.add(job_id)
+
+    def delete(self, job_id: str) -> None:
+        record = self._store.live_run(job_id)
+        if record is not None:
+            self._store.forget_when_ended(job_id)
+            self.cancel(job_id, record.job.run, "deleted")
+            return
+        self._forget(job_id)
+
+    def watch(self, after: int, timeout_s: float) -> Sequence[Change]:
+        return self._store.changes(after, timeout_s)
+
+    def log(self, key: ReplicaKey, start: int, limit_bytes: int) -> LogSlice:
+        return self._processes.read_log(key, start, limit_bytes)
+
+    def log_wait(self, key: ReplicaKey, size: int, timeout_s: float) -> None:
+        self._processes.wait_log(key, size, timeout_s)
+
+    def check(self, spec: JobSpec) -> Sequence[Fault]:
+        return never_fits(spec, self._nodes())
+
+    def capacity(self) -> Capacity:
+        held = Resources()
+        for record in self._store.live_runs():
+            if record.grant.trainers:
+                held += record.job.spec.resources_at(record.grant.trainers)
+        total = self._machine.grantable
+        return Capacity(total, total - held, self._machine.cores, tuple(self._processes.notes()))
+
+    def set_quota(self, quotas: Mapping[int, Quota]) -> None:
+        self._quotas = dict(quotas)
+        self._queue.add(_PLAN)
+
+    def snapshot(self) -> Snapshot:
+        now = time.time()
+        return Snapshot(
+            now=now,
+            nodes=self._nodes(),
+            jobs=tuple(_view(record, now) for record in self._store.live_runs()),
+            quotas=self._quotas,
+        )
+
+    def explain(self, job_id: str) -> Explanation | None:
+        return explain(self.snapshot(), job_id)
+
+    # --- the loop ---------------------------------------------------------------------------
+
+    def _loop(self) -> None:
+        while names := self._queue.take():
+            for name in names:
+                if name != _PLAN:
+                    self._reconcile(name)
+            if _PLAN in names:
+                self._plan()
+
+    def _reconcile(self, job_id: str) -> None:
+        try:
+            outcome = reconcile(job_id, self, self._processes, time.time())
+        except Exception:
+            # One sick job must not stop the others; it is looked at again.
+            log.exception("reconciling %s failed", job_id)
+            self._queue.add_after(job_id, _RETRY_S)
+            return
+        if outcome.wake_after_s is not None:
+            self._queue.add_after(job_id, outcome.wake_after_s)
+        if outcome.ended:
+            self._queue.add(_PLAN)
+            if self._store.is_to_forget(job_id):
+                self._forget(job_id)
+
+    def _plan(self) -> None:
+        try:
+            decided = plan(self.snapshot())
+        except Exception:
+            log.exception("planning failed")
+            self._queue.add_after(_PLAN, _RETRY_S)
+            return
+        for job_id, grant in decided.grants.items():
+            record = self._store.live_run(job_id)
+            if record is None:
+                continue
+            before = record.grant
+            if (before.trainers, before.reason) != (grant.trainers, grant.reason):
+                self._set_grant(record, grant)
+            if before.trainers != grant.trainers or record.status.reason != grant.reason:
+                self._reconcile(job_id)
+
+    def _set_grant(self, record: RunRecord, grant: Grant) -> None:
+        job_id, spec = record.job.job_id, record.job.spec
+        if grant.trainers == 0 or record.grant.trainers:
+            self._store.set_grant(job_id, grant)
+            if not record.grant.reason and grant.reason:
+                self._store.tell(record.job, [Event("Queued", grant.reason)])
+            return
+        cards = assign_gpus(record, grant.trainers, self._free_gpus())
+        if cards is None:  # the planner counted cards that the machine has lost
+            why = "waits for GPUs: fewer are free than the machine said it has"
+            self._store.set_grant(job_id, Grant(0, why))
+            self._store.tell(record.job, [Event("Queued", why, Severity.WARNING)])
+            return
+        base = self._store.next_network(spec.replicas_at(spec.trainers.max_replicas))
+        self._store.set_grant(job_id, grant, base, cards)
+        count = spec.replicas_at(grant.trainers)
+        words = f"starts with {grant.trainers} trainers, {count} replicas in all"
+        self._store.tell(record.job, [Event("Admitted", words)])
+
+    def _free_gpus(self) -> list[int]:
+        held = {
+            card
+            for record in self._store.live_runs()
+            for cards in self._store.gpus(record.job.job_id).values()
+            for card in cards
+        }
+        return [card for card in self._machine.gpus if card not in held]
+
+    def _nodes(self) -> tuple[Node, ...]:
+        return (Node(self.cluster, self._machine.grantable),)
+
+    def _forget(self, job_id: str) -> None:
+        self._store.forget(job_id)
+        self._processes.discard_job(job_id)
+
+    # --- the Ledger protocol, for `reconcile` -------------------------------------------------
+
+    def live_run(self, job_id: str) -> RunRecord | None:
+        return self._store.live_run(job_id)
+
+    def save(
+        self,
+        record: RunRecord,
+        status: Status,
+        replicas: Sequence[ReplicaObserved],
+        events: Sequence[Event],
+        first_started_at: float | None,
+    ) -> None:
+        self._store.save(record, status, replicas, events, first_started_at)
+
+    def launch(self, record: RunRecord, key: ReplicaKey, seen: Sequence[ReplicaObserved]) -> Launch:
+        job_id = record.job.job_id
+        return make_launch(
+            record, key, seen, self._store.network_base(job_id), self._store.gpus(job_id)
+        )
+
+
+def _view(record: RunRecord, now: float) -> JobView:
+    spec, started = record.job.spec, record.first_started_at
+    remaining = None
+    if spec.wall_time_s and started is not None:
+        remaining = max(0.0, started + spec.wall_time_s - now)
+    return JobView(
+        job_id=record.job.job_id,
+        spec=spec,
+        account_id=record.job.account_id,
+        account=record.job.account,
+        submitted_at=record.job.submitted_at,
+        granted=record.grant.trainers,
+        used=spec.resources_at(record.grant.trainers) if record.grant.trainers else None,
+        started_at=started,
+        remaining_s=remaining,
+        released=bool(record.cancel_asked),
+    )

@@ -1,0 +1,360 @@
+"""The embedded engine's memory: one SQLite file of runs and of what there is to tell.
+
+The engine is the only writer. `runs` is the truth about grants, orders and phases; `changes` is
+the log that `watch` reads. Survives kill -9 at any moment (WAL; each method is one transaction).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from paddlecloud.core import jobspec
+from paddlecloud.core.actions import Event, Grant, Status
+from paddlecloud.core.observed import ReplicaObserved
+from paddlecloud.core.phases import TERMINAL, Phase
+from paddlecloud.core.status_json import (
+    event_from_json,
+    event_to_json,
+    replica_from_json,
+    replica_to_json,
+    status_from_json,
+    status_to_json,
+)
+from paddlecloud.engines.protocols import Change, JobRun
+from paddlecloud.engines.reconcile import RunRecord
+
+_SCHEMA = """
+create table if not exists runs (
+  job_id text not null, run integer not null, job text not null, account_id integer not null,
+  live integer not null, cancel text not null default '',
+  granted integer not null default 0, grant_reason text not null default '',
+  grant_revision integer not null default 0,
+  network_base integer not null default 0, gpus text not null default '{}',
+  status text not null, replicas text not null default '[]', first_started_at real,
+  primary key (job_id, run));
+create index if not exists runs_live on runs (live) where live;
+create table if not exists changes (
+  cursor integer primary key autoincrement, job_id text not null, run integer not null,
+  at real not null, status text, replicas text, granted integer not null default 0,
+  event text, told text);
+create unique index if not exists changes_told on changes (job_id, run, told);
+create table if not exists facts (name text primary key, value text not null);
+"""
+# How many told changes are kept behind the slowest watcher's cursor.
+_KEEP_CHANGES = 20_000
+_BUSY_TIMEOUT_S = 10
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def job_to_json(job: JobRun) -> dict[str, Any]:
+    return {
+        "job_id": job.job_id,
+        "run": job.run,
+        "spec": jobspec.to_json(job.spec),
+        "account_id": job.account_id,
+        "account": job.account,
+        "submitted_at": job.submitted_at,
+        "uid": job.uid,
+        "secret_env": dict(job.secret_env),
+    }
+
+
+def job_from_json(body: Mapping[str, Any]) -> JobRun:
+    return JobRun(**{**body, "spec": jobspec.from_json(body["spec"])})
+
+
+class Store:
+    def __init__(self, path: Path) -> None:
+        self._lock = threading.Lock()
+        self._told = threading.Condition()
+        self._db = sqlite3.connect(
+            path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+        )
+        self._db.execute("pragma journal_mode=wal")
+        self._db.execute("pragma synchronous=normal")
+        self._db.executescript(_SCHEMA)
+        # Runs that have not ended, kept decoded: the loop and the planner read them all the time.
+        self._live: dict[str, RunRecord] = {}
+        self._networks: dict[str, int] = {}
+        self._gpus: dict[str, dict[str, list[int]]] = {}
+        for row in self._db.execute(
+            "select job, granted, grant_reason, grant_revision, cancel, status, first_started_at,"
+            " network_base, gpus from runs where live"
+        ):
+            record = RunRecord(
+                job=job_from_json(json.loads(row[0])),
+                grant=Grant(row[1], row[2], row[3]),
+                cancel_asked=row[4],
+                status=status_from_json(json.loads(row[5])),
+                first_started_at=row[6],
+            )
+            self._live[record.job.job_id] = record
+            self._networks[record.job.job_id] = row[7]
+            self._gpus[record.job.job_id] = json.loads(row[8])
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+        with self._told:
+            self._told.notify_all()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            self._db.execute("begin immediate")
+            try:
+                yield self._db
+            except BaseException:
+                self._db.execute("rollback")
+                raise
+            self._db.execute("commit")
+
+    # --- runs -------------------------------------------------------------------------------
+
+    def add(self, job: JobRun) -> bool:
+        """Remember a new run; False if it was known already."""
+        status = Status(Phase.SUBMITTED)
+        with self._transaction() as db:
+            added = db.execute(
+                "insert or ignore into runs (job_id, run, job, account_id, live, status)"
+                " values (?, ?, ?, ?, 1, ?)",
+                (
+                    job.job_id,
+                    job.run,
+                    _dumps(job_to_json(job)),
+                    job.account_id,
+                    _dumps(status_to_json(status)),
+                ),
+            ).rowcount
+            if added:
+                self._live[job.job_id] = RunRecord(job, Grant(0), status)
+        return bool(added)
+
+    def live_run(self, job_id: str) -> RunRecord | None:
+        return self._live.get(job_id)
+
+    def live_runs(self) -> list[RunRecord]:
+        return list(self._live.values())
+
+    def ask_cancel(self, job_id: str, run: int, reason: str) -> bool:
+        with self._transaction() as db:
+            record = self._live.get(job_id)
+            if record is None or record.job.run != run or record.cancel_asked:
+                return False
+            db.execute(
+                "update runs set cancel = ? where job_id = ? and run = ?", (reason, job_id, run)
+            )
+            self._live[job_id] = replace(record, cancel_asked=reason)
+        return True
+
+    def set_grant(
+        self,
+        job_id: str,
+        grant: Grant,
+        network_base: int | None = None,
+        gpus: Mapping[str, list[int]] | None = None,
+    ) -> None:
+        with self._transaction() as db:
+            record = self._live[job_id]
+            grant = replace(grant, revision=record.grant.revision + 1)
+            base = self._networks.get(job_id, 0) if network_base is None else network_base
+            cards = self._gpus.get(job_id, {}) if gpus is None else dict(gpus)
+            db.execute(
+                "update runs set granted = ?, grant_reason = ?, grant_revision = ?,"
+                " network_base = ?, gpus = ? where job_id = ? and run = ?",
+                (
+                    grant.trainers,
+                    grant.reason,
+                    grant.revision,
+                    base,
+                    _dumps(cards),
+                    job_id,
+                    record.job.run,
+                ),
+            )
+            self._live[job_id] = replace(record, grant=grant)
+            self._networks[job_id] = base
+            self._gpus[job_id] = cards
+
+    def network_base(self, job_id: str) -> int:
+        return self._networks[job_id]
+
+    def gpus(self, job_id: str) -> Mapping[str, list[int]]:
+        return self._gpus.get(job_id, {})
+
+    def forget(self, job_id: str) -> None:
+        with self._transaction() as db:
+            db.execute("delete from runs where job_id = ?", (job_id,))
+            db.execute("delete from changes where job_id = ?", (job_id,))
+            db.execute("delete from facts where name = ?", (f"forget {job_id}",))
+            self._drop_live(job_id)
+
+    def forget_when_ended(self, job_id: str) -> None:
+        with self._transaction() as db:
+            db.execute("insert or ignore into facts values (?, '')", (f"forget {job_id}",))
+
+    def is_to_forget(self, job_id: str) -> bool:
+        with self._lock:
+            row = self._db.execute(
+                "select 1 from facts where name = ?", (f"forget {job_id}",)
+            ).fetchone()
+        return row is not None
+
+    def _drop_live(self, job_id: str) -> None:
+        self._live.pop(job_id, None)
+        self._networks.pop(job_id, None)
+        self._gpus.pop(job_id, None)
+
+    # --- telling ----------------------------------------------------------------------------
+
+    def save(
+        self,
+        record: RunRecord,
+        status: Status,
+        replicas: Sequence[ReplicaObserved],
+        events: Sequence[Event],
+        first_started_at: float | None,
+    ) -> None:
+        """Write what changed, once; equal values are not written and events are told once."""
+        job = record.job
+        replicas_text = _dumps([replica_to_json(seen) for seen in replicas])
+        with self._transaction() as db:
+            before = db.execute(
+                "select status, replicas, granted from runs where job_id = ? and run = ?",
+                (job.job_id, job.run),
+            ).fetchone()
+            status_text = _dumps(status_to_json(status))
+            changed = before is not None and before[:2] != (status_text, replicas_text)
+            if changed:
+                ended = status.phase in TERMINAL
+                db.execute(
+                    "update runs set status = ?, replicas = ?, live = ?, first_started_at = ?"
+                    " where job_id = ? and run = ?",
+                    (
+                        status_text,
+                        replicas_text,
+                        int(not ended),
+                        first_started_at,
+                        job.job_id,
+                        job.run,
+                    ),
+                )
+            told = self._tell_events(db, job, events)
+            if changed:
+                db.execute(
+                    "insert into changes (job_id, run, at, status, replicas, granted)"
+                    " values (?, ?, ?, ?, ?, ?)",
+                    (job.job_id, job.run, time.time(), status_text, replicas_text, before[2]),
+                )
+                if ended:
+                    self._drop_live(job.job_id)
+                else:
+                    self._live[job.job_id] = replace(
+                        self._live[job.job_id], status=status, first_started_at=first_started_at
+                    )
+        if changed or told:
+            self._notify()
+
+    def tell(self, job: JobRun, events: Sequence[Event]) -> None:
+        with self._transaction() as db:
+            told = self._tell_events(db, job, events)
+        if told:
+            self._notify()
+
+    def _tell_events(self, db: sqlite3.Connection, job: JobRun, events: Sequence[Event]) -> int:
+        count = 0
+        for event in events:
+            body = _dumps(event_to_json(event))
+            count += db.execute(
+                "insert or ignore into changes (job_id, run, at, event, told)"
+                " values (?, ?, ?, ?, ?)",
+                (job.job_id, job.run, time.time(), body, body),
+            ).rowcount
+        return count
+
+    def _notify(self) -> None:
+        with self._told:
+            self._told.notify_all()
+
+    def changes(self, after: int, timeout_s: float, limit: int = 1000) -> list[Change]:
+        """Changes past `after`; waits up to `timeout_s` when there are none."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            with self._told:
+                found = self._read_changes(after, limit)
+                left = deadline - time.monotonic()
+                if found or left <= 0:
+                    return found
+                self._told.wait(left)
+
+    def _read_changes(self, after: int, limit: int) -> list[Change]:
+        with self._lock:
+            try:
+                rows = self._db.execute(
+                    "select cursor, job_id, run, at, status, replicas, granted, event"
+                    " from changes where cursor > ? order by cursor limit ?",
+                    (after, limit),
+                ).fetchall()
+                if after % 1000 == 0 and after > _KEEP_CHANGES:
+                    self._db.execute(
+                        "delete from changes where cursor <= ?", (after - _KEEP_CHANGES,)
+                    )
+            except sqlite3.ProgrammingError:  # closed under a waiting watcher
+                return []
+        return [
+            Change(
+                cursor=row[0],
+                job_id=row[1],
+                run=row[2],
+                at=row[3],
+                status=status_from_json(json.loads(row[4])) if row[4] else None,
+                replicas=tuple(replica_from_json(r) for r in json.loads(row[5] or "[]")),
+                trainers_granted=row[6],
+                event=event_from_json(json.loads(row[7])) if row[7] else None,
+            )
+            for row in rows
+        ]
+
+    # --- facts ------------------------------------------------------------------------------
+
+    def next_network(self, count: int) -> int:
+        """The first of `count` consecutive address numbers, not used by a live run.
+
+        Numbers rotate instead of being re-used at once: a socket of the last job may still be in
+        TIME_WAIT on its address.
+        """
+        taken = [
+            (base, base + record.job.spec.replicas_at(record.job.spec.trainers.max_replicas))
+            for job_id, base in self._networks.items()
+            if base and (record := self._live.get(job_id))
+        ]
+        row = self._db.execute("select value from facts where name = 'next_network'").fetchone()
+        base = int(row[0]) if row else FIRST_NETWORK
+        for _ in range(len(taken) + 2):
+            if base + count > LAST_NETWORK:
+                base = FIRST_NETWORK
+            clash = [end for start, end in taken if base < end and start < base + count]
+            if not clash:
+                break
+            base = max(clash)
+        with self._transaction() as db:
+            db.execute(
+                "insert or replace into facts values ('next_network', ?)", (str(base + count),)
+            )
+        return base
+
+
+# Address numbers n stand for 127.(n>>16).(n>>8).n; 1 is everybody's localhost.
+FIRST_NETWORK = 2
+LAST_NETWORK = 2**20
