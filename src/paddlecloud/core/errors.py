@@ -16,22 +16,32 @@
 
 The server turns an error into `to_json()` and its HTTP status; the SDK rebuilds the same class
 with `error_from_json`. Nothing here knows HTTP libraries; `http_status` is only a number.
+
+Every start of the command line imports this, so it imports neither `typing` nor `dataclasses`
+(together they cost more than starting Python does).
 """
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, ClassVar, NamedTuple
+
+    class _FaultFields(NamedTuple):
+        field: str  # as written: "-memory", "psmemory", "spec.worker.replicas"
+        problem: str  # 'unknown suffix GB; write 10Gi (binary) or 10G (decimal)'
+        value: str = ""  # the offending text, shortened by the caller when huge
+else:
+    _FaultFields = namedtuple("_FaultFields", ("field", "problem", "value"), defaults=("",))
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(_FaultFields):
     """One thing wrong with an input, in the words the user wrote."""
 
-    field: str  # as written: "-memory", "psmemory", "spec.worker.replicas"
-    problem: str  # 'unknown suffix GB; write 10Gi (binary) or 10G (decimal)'
-    value: str = ""  # the offending text, shortened by the caller when huge
+    __slots__ = ()
 
     def to_json(self) -> dict[str, str]:
         return {"field": self.field, "problem": self.problem, "value": self.value}
