@@ -11,6 +11,8 @@ ifdef PYTHON
 export PYTHON
 endif
 BIN := .venv/bin
+# More arguments for pytest: make test ARGS="-k isolation"
+ARGS ?=
 
 .PHONY: help
 help: ## List the targets
@@ -24,18 +26,18 @@ demo: system venv runtime ## Start the platform and train two real jobs on it
 
 .PHONY: test
 test: system venv runtime lint types ## Run every test; a skip that could be avoided is a failure
-	@PADDLECLOUD_STRICT=1 $(BIN)/pytest -q -ra
+	@PADDLECLOUD_STRICT=1 $(BIN)/pytest -q -ra $(ARGS)
 
 # --- while working ----------------------------------------------------------------------------
 
 .PHONY: check
 check: venv lint types ## Format, lint, types, architecture and fast tests: under a minute
-	@$(BIN)/pytest -q -m "not slow and not e2e" --durations=3 --durations-min=1
+	@$(BIN)/pytest -q -m "not slow and not e2e" --durations=3 --durations-min=1 $(ARGS)
 
 .PHONY: lint
 lint: venv ## Check format and style
-	@$(BIN)/ruff format --check --quiet . || { echo "not formatted; run: make format" && exit 1; }
-	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet --output-format=concise . || { echo "not formatted; run: make format" && exit 1; }
+	@$(BIN)/ruff check --quiet --output-format=concise .
 
 .PHONY: types
 types: venv ## Check types (strict in core, forms, scheduling, wire)
@@ -48,7 +50,7 @@ format: venv ## Format the code and fix what can be fixed by rule
 
 .PHONY: bench
 bench: venv system ## Run every benchmark; each prints one line of JSON
-	@for bench in bench/*.py; do $(BIN)/python "$$bench"; done
+	@for bench in bench/[!_]*.py; do $(BIN)/python "$$bench"; done
 
 # --- what the others stand on -----------------------------------------------------------------
 
