@@ -1,0 +1,373 @@
+"""`Client`: every call of the server's API as a method, with plain dictionaries as answers.
+
+It promises: what `wire.shapes` describes comes back as it was sent; errors are `core.errors`
+classes; every change carries an idempotency key, so a retry after a lost answer never does the
+work twice. Scripts and the command line call it. It never prints and never exits.
+
+    from paddlecloud.sdk import Client
+
+    client = Client()                                   # as ~/.paddle/config says
+    job = client.submit({"name": "hello", "entry": "python train.py"}, package="./pkg")
+    for record in client.follow_logs(job["id"]):
+        print(record.get("data", ""), end="")
+    print(client.wait(job["id"])["phase"])
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+from paddlecloud.sdk.config import Profile, load_profile
+from paddlecloud.sdk.http import Response, query
+from paddlecloud.sdk.transport import Transport
+from paddlecloud.wire import routes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from paddlecloud.core.jobspec import JobSpec
+    from paddlecloud.sdk.packages import Package
+    from paddlecloud.wire.shapes import (
+        AccountShape,
+        CertShape,
+        DryRunShape,
+        EventShape,
+        ExplainShape,
+        JobShape,
+        JobWithSpecShape,
+        QuotaShape,
+        ReplicaShape,
+        RunShape,
+        RuntimeShape,
+        StatusShape,
+        WhoamiShape,
+    )
+
+LONG_POLL_S = 30.0
+# How much longer than asked for a long poll may take before the server counts as gone.
+LONG_POLL_MARGIN_S = 20.0
+PAGE_JOBS = 500
+FOLLOW_SILENCE_S = 45.0
+
+
+class Client:
+    """A session with one server. Connections are kept and shared by threads; close when done."""
+
+    def __init__(
+        self,
+        endpoint: str = "",
+        *,
+        token: str = "",
+        username: str = "",
+        password: str = "",
+        profile: Profile | None = None,
+        say: Callable[[str], None] = lambda text: None,
+        user_agent: str = "paddlecloud-sdk",
+    ) -> None:
+        """Without a profile, what is given here goes before `~/.paddle/config`.
+
+        `say` is told when a password is used to fetch a token.
+        """
+        if profile is None:
+            profile = load_profile(endpoint=endpoint)
+            if token:
+                profile.token = token
+            if username:
+                profile.username, profile.password, profile.token = username, password, token
+        self.profile = profile
+        self._transport = Transport(profile, say=say, user_agent=user_agent)
+
+    @property
+    def endpoint(self) -> str:
+        return self._transport.endpoint.url
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # --- the platform ----------------------------------------------------------------------
+
+    def healthy(self) -> bool:
+        """Whether a server answers there at all; needs no login."""
+        response = self._transport.open("GET", routes.HEALTH, timeout_s=5.0)
+        return self._transport.read(response).strip() == b"OK"
+
+    def status(self) -> StatusShape:
+        return self._call("GET", routes.STATUS)
+
+    def whoami(self) -> WhoamiShape:
+        return self._call("GET", routes.WHOAMI)
+
+    def login(self, username: str = "", password: str = "") -> str:
+        """Exchange a password for a token, remembered in `~/.paddle/token_cache`."""
+        return self._transport.login(username, password)
+
+    # --- submitting ------------------------------------------------------------------------
+
+    def has_package(self, digest: str) -> bool:
+        from paddlecloud.core.errors import NotFound
+
+        try:
+            self._transport.open("HEAD", routes.fill(routes.PACKAGE, digest=digest)).close()
+        except NotFound:
+            return False
+        return True
+
+    def upload(self, package: Package, on_sent: Callable[[int], None] = lambda sent: None) -> bool:
+        """Send a package unless the server has it; whether anything was sent.
+
+        `on_sent` is told the bytes sent so far.
+        """
+        if self.has_package(package.digest):
+            return False
+        response = self._transport.open(
+            "PUT",
+            routes.fill(routes.PACKAGE, digest=package.digest),
+            lambda: package.stream(on_sent),
+            length=package.size_bytes,
+            timeout_s=300.0,
+        )
+        self._transport.read(response)
+        return True
+
+    def submit(
+        self,
+        job: JobSpec | Mapping[str, Any],
+        *,
+        package: str | Package | None = None,
+        key: str = "",
+    ) -> JobShape:
+        """Start a job. `job` is a spec or a form of the REST API; `package` a folder to send."""
+        form = self._form(job, package)
+        return self._change("POST", routes.JOBS, form, key=key)
+
+    def dry_run(
+        self, job: JobSpec | Mapping[str, Any], *, package: str | Package | None = None
+    ) -> DryRunShape:
+        """What the server would make of it, and whether it would start now; nothing is kept."""
+        form = self._form(job, package)
+        return self._change("POST", routes.JOBS + "?dry_run=1", form)
+
+    def _form(
+        self, job: JobSpec | Mapping[str, Any], package: str | Package | None
+    ) -> dict[str, Any]:
+        if isinstance(job, Mapping):
+            form = dict(job)
+        else:
+            from paddlecloud.forms import rest_v1
+
+            form = dict(rest_v1.render(job))
+        if package is not None:
+            if isinstance(package, str):
+                from paddlecloud.sdk.packages import collect
+
+                package = collect(package)
+            self.upload(package)
+            form["package_digest"] = package.digest
+        return form
+
+    # --- jobs ------------------------------------------------------------------------------
+
+    def list_jobs(self, phase: str = "live", *, name: str = "") -> Iterator[JobShape]:
+        """Newest first; `phase` is live, all, or one phase's word. Pages come as needed."""
+        cursor: str | None = None
+        while True:
+            page = self.jobs_page(phase, name=name, cursor=cursor)
+            yield from page["items"]
+            cursor = page["next"]
+            if not cursor:
+                return
+
+    def jobs_page(
+        self,
+        phase: str = "live",
+        *,
+        name: str = "",
+        cursor: str | None = None,
+        limit: int = PAGE_JOBS,
+    ) -> dict[str, Any]:
+        asked = query({"phase": phase, "name": name, "limit": limit, "cursor": cursor})
+        page: dict[str, Any] = self._call("GET", routes.JOBS + asked)
+        return page
+
+    def get(self, ref: str) -> JobWithSpecShape:
+        """By id, or by name: the live job of that name, else the latest."""
+        return self._call("GET", routes.fill(routes.JOB, ref=ref))
+
+    def runs(self, ref: str) -> list[RunShape]:
+        return self._items(routes.fill(routes.JOB_RUNS, ref=ref))
+
+    def replicas(self, ref: str, *, run: int | None = None) -> list[ReplicaShape]:
+        return self._items(routes.fill(routes.JOB_REPLICAS, ref=ref) + query({"run": run}))
+
+    def events(self, ref: str, *, after: int = 0) -> Iterator[EventShape]:
+        """Oldest first, all pages."""
+        path = routes.fill(routes.JOB_EVENTS, ref=ref)
+        position: int | None = after
+        while position is not None:
+            page = self._call("GET", path + query({"after": position or None}))
+            yield from page["items"]
+            position = page["next"]
+
+    def explain(self, ref: str) -> ExplainShape:
+        return self._call("GET", routes.fill(routes.JOB_EXPLAIN, ref=ref))
+
+    def cancel(self, ref: str, reason: str = "") -> JobShape:
+        return self._change("POST", routes.fill(routes.JOB_CANCEL, ref=ref), {"reason": reason})
+
+    def rerun(self, ref: str, *, key: str = "") -> JobShape:
+        return self._change("POST", routes.fill(routes.JOB_RERUN, ref=ref), {}, key=key)
+
+    def delete(self, ref: str) -> None:
+        self._change("DELETE", routes.fill(routes.JOB, ref=ref), None)
+
+    def wait(
+        self, ref: str, until: str = "end", *, timeout_s: float | None = None
+    ) -> JobShape | None:
+        """The job once it has ended (`end`) or runs (`running`); None when the time was up."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        path = routes.fill(routes.JOB_WAIT, ref=ref)
+        while True:
+            poll_s = LONG_POLL_S
+            if deadline is not None:
+                poll_s = max(0.0, min(poll_s, deadline - time.monotonic()))
+            job: JobShape = self._long_poll(path, {"for": until}, poll_s)
+            if _has_reached(job["phase"], until):
+                return job
+            if deadline is not None and time.monotonic() >= deadline:
+                return None
+
+    def changes(self, after: int, *, timeout_s: float = LONG_POLL_S) -> int:
+        """The newest revision; returns early as soon as anything of the caller's changed."""
+        answer = self._long_poll(routes.CHANGES, {"after": after}, timeout_s)
+        return int(answer["revision"])
+
+    # --- logs ------------------------------------------------------------------------------
+
+    def logs(
+        self,
+        ref: str,
+        replica: str,
+        *,
+        tail: int | None = None,
+        run: int | None = None,
+        attempt: int | None = None,
+    ) -> str:
+        """The end of one replica's log (`trainer-0`), `tail` lines of it; bad bytes as `�`."""
+        asked = query({"replica": replica, "tail": tail, "run": run, "attempt": attempt})
+        path = routes.fill(routes.JOB_LOGS, ref=ref) + asked
+        response = self._transport.open("GET", path, headers={"Accept": "*/*"})
+        return self._transport.read(response).decode("utf-8", "replace")
+
+    def follow_logs(
+        self,
+        ref: str,
+        *,
+        replica: str = "",
+        tail: int | None = None,
+        run: int | None = None,
+        on_cut: Callable[[], None] = lambda: None,
+    ) -> Iterator[dict[str, Any]]:
+        """Records as they are written, over any number of cuts, until `{"end": True, ...}`."""
+        from paddlecloud.sdk.following import follow
+
+        path = routes.fill(routes.JOB_LOGS, ref=ref)
+
+        def open_stream(cursors: str) -> Response:
+            asked: dict[str, object] = {"follow": 1, "replica": replica, "run": run}
+            asked.update({"cursors": cursors} if cursors else {"tail": tail})
+            return self._transport.open("GET", path + query(asked), timeout_s=FOLLOW_SILENCE_S)
+
+        return follow(open_stream, unreachable=self._transport.unreachable, on_cut=on_cut)
+
+    # --- accounts, quota, runtimes ---------------------------------------------------------
+
+    def quota(self) -> QuotaShape:
+        return self._call("GET", routes.QUOTA)
+
+    def accounts(self) -> list[AccountShape]:
+        return self._items(routes.ACCOUNTS)
+
+    def add_account(self, name: str, *, password: str = "", admin: bool = False) -> AccountShape:
+        form: dict[str, Any] = {"name": name, "admin": admin}
+        if password:
+            form["password"] = password
+        return self._change("POST", routes.ACCOUNTS, form)
+
+    def set_quota(self, name: str, limits: Mapping[str, Any]) -> AccountShape:
+        return self._change("PUT", routes.fill(routes.ACCOUNT_QUOTA, name=name), dict(limits))
+
+    def mint_token(self, name: str, *, expires_in_s: int | None = None) -> str:
+        form = {} if expires_in_s is None else {"expires_in_s": expires_in_s}
+        answer = self._change("POST", routes.fill(routes.ACCOUNT_TOKEN, name=name), form)
+        return str(answer["token"])
+
+    def make_certificate(self, name: str) -> CertShape:
+        return self._change("POST", routes.fill(routes.ACCOUNT_CERT, name=name), {})
+
+    def runtimes(self) -> list[RuntimeShape]:
+        return self._items(routes.RUNTIMES)
+
+    def add_runtime(self, name: str, python: str, *, default: bool = False) -> RuntimeShape:
+        form = {"name": name, "python": python, "default": default}
+        return self._change("POST", routes.RUNTIMES, form)
+
+    def remove_runtime(self, name: str) -> None:
+        self._change("DELETE", routes.fill(routes.RUNTIME, name=name), None)
+
+    # --- files -----------------------------------------------------------------------------
+
+    def put_file(self, source: str, path: str) -> None:
+        """Send one local file to `/pfs/<datacenter>/home/<user>/...`, replacing what is there."""
+        from paddlecloud.sdk import files
+
+        files.put(self._transport, source, path)
+
+    def get_file(self, path: str, target: str) -> int:
+        """Fetch one file; an existing target is refused. Returns its size in bytes."""
+        from paddlecloud.sdk import files
+
+        return files.get(self._transport, path, target)
+
+    def list_files(self, path: str) -> list[str]:
+        from paddlecloud.sdk import files
+
+        return files.names(self._transport, path)
+
+    # --- underneath ------------------------------------------------------------------------
+
+    def _call(self, method: str, path: str) -> Any:
+        return self._transport.call(method, path)
+
+    def _items(self, path: str) -> list[Any]:
+        items: list[Any] = self._call("GET", path)["items"]
+        return items
+
+    def _change(self, method: str, path: str, body: object, *, key: str = "") -> Any:
+        headers = {routes.IDEMPOTENCY_KEY: key or new_key()}
+        return self._transport.call(method, path, body, headers=headers)
+
+    def _long_poll(self, path: str, asked: dict[str, object], poll_s: float) -> Any:
+        path += query({**asked, "timeout_s": f"{poll_s:g}"})
+        return self._transport.call("GET", path, timeout_s=poll_s + LONG_POLL_MARGIN_S)
+
+
+def new_key() -> str:
+    """An idempotency key that nobody else will ever use."""
+    return os.urandom(16).hex()
+
+
+def _has_reached(phase: str, until: str) -> bool:
+    from paddlecloud.core.phases import TERMINAL
+
+    if phase in TERMINAL:
+        return True
+    return until == "running" and phase == "Running"
