@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from paddlecloud.core.jobspec import JobSpec
+from paddlecloud.core.jobspec import JobSpec, Role
 from paddlecloud.core.resources import Resources
 
 
@@ -31,8 +31,22 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class Placed:
+    """So many replicas of one role on one node."""
+
+    role: Role
+    node: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class JobView:
-    """One live job as the planner sees it."""
+    """One live job as the planner sees it.
+
+    What it holds is `placed` if given, else `used`, else what its grant says. An engine with one
+    node need not give `placed`; one with several gives back what `Plan.placements` said, or where
+    the replicas really went.
+    """
 
     job_id: str
     spec: JobSpec
@@ -44,7 +58,8 @@ class JobView:
     replicas_used: int | None = None
     started_at: float | None = None
     remaining_s: float | None = None  # reported by the job or bounded by its wall time
-    released: bool = False  # ended or ending: holds what `used` says, wants nothing
+    released: bool = False  # being ended: still holds what it holds, wants nothing more
+    placed: tuple[Placed, ...] = ()  # where its replicas are, those still to be made included
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +69,4 @@ class Snapshot:
     jobs: tuple[JobView, ...]
     quotas: Mapping[int, Quota] = field(default_factory=dict)  # by account id
     revision: int = 0
+    private: bool = False  # True: no account is told the names of another's jobs

@@ -1,0 +1,63 @@
+"""`plan(snapshot)`: who runs now, at which size, where, and why the others wait.
+
+Pure: the same snapshot gives the same plan, in whatever order it lists nodes and jobs, and a plan
+that was carried out is not changed by planning again. Callers: the local engine after every
+change, `explain` and `--dry-run` on a changed snapshot.
+
+Today a running job keeps its size for ever. The shape of the answer already is the elastic one:
+a size in {0} ∪ [min, max] per job, and from which nodes a job that shrinks gives replicas back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from paddlecloud.core.actions import Grant
+from paddlecloud.scheduling.admission import Verdict, admit
+from paddlecloud.scheduling.fitting import never_fits, never_fits_quota
+from paddlecloud.scheduling.reasons import Words
+from paddlecloud.scheduling.snapshot import JobView, Placed, Snapshot
+
+__all__ = ["Plan", "never_fits", "never_fits_quota", "plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`grants` has every job of the snapshot; a job that waits has 0 trainers and a reason."""
+
+    grants: Mapping[str, Grant]
+    order: tuple[str, ...]  # the jobs that wait, first in the queue first
+    placements: Mapping[str, tuple[Placed, ...]] = field(default_factory=dict)  # of the granted
+    victims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # job -> nodes to leave
+    waits: Mapping[str, Verdict] = field(default_factory=dict)  # why, for programs
+
+
+def plan(snapshot: Snapshot) -> Plan:
+    outcome = admit(snapshot)
+    words = Words(snapshot, outcome)
+    grants: dict[str, Grant] = {}
+    placements: dict[str, tuple[Placed, ...]] = {}
+    for view in snapshot.jobs:
+        verdict = outcome.verdicts.get(view.job_id)
+        if verdict is None:
+            trainers, placed, reason = view.granted, view.placed, size_words(view, view.granted)
+        elif verdict.trainers:
+            trainers, placed = verdict.trainers, verdict.placed
+            reason = size_words(view, trainers)
+        else:
+            trainers, placed, reason = 0, (), words.reason(view, verdict)
+        grants[view.job_id] = Grant(trainers, reason, snapshot.revision)
+        if trainers and placed:
+            placements[view.job_id] = placed
+    order = tuple(job.view.job_id for job in outcome.queue)
+    waits = {job_id: outcome.verdicts[job_id] for job_id in order}
+    return Plan(grants, order, placements, waits=waits)
+
+
+def size_words(view: JobView, trainers: int) -> str:
+    """Why a job has this size; empty when it has all it asked for."""
+    most = view.spec.trainers.max_replicas
+    if not 0 < trainers < most:
+        return ""
+    return f"has {trainers} of up to {most} trainers: as many as there was room for at the start"

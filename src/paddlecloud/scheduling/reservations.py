@@ -1,0 +1,148 @@
+"""When the first job that cannot start will start, and what is left beside it until then.
+
+The promise to that job (the head): no job that starts behind it makes it start later than the
+running jobs alone would. Two ways to keep it:
+
+* Ends are known (wall times, reports): the head starts at the first moment at which the jobs that
+  have ended by then make room. Behind it may start what ends before that moment, or what fits
+  beside the head from that moment on.
+* Ends are not known, or the head has waited so long that reports are no longer believed: the head
+  starts once certain running jobs have ended, the longest-running first. Behind it may start only
+  what fits beside the head, so that nothing is ever added to those jobs. Since a later starter is
+  never among them, an endless stream of small jobs cannot hold the head back.
+
+Used for the nodes of a cluster and, in the same words, for the quota of an account.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from paddlecloud.scheduling.placement import (
+    Batch,
+    Held,
+    Room,
+    Vector,
+    give,
+    held_in,
+    place,
+    smaller,
+    take,
+)
+from paddlecloud.scheduling.snapshot import JobView
+
+PATIENCE_S = 3600.0  # reports may hold a head back for this long, not longer
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What a running job gives back when it ends."""
+
+    view: JobView
+    held: Held  # by node
+    claim: Vector  # from its account's quota
+    ends_at: float  # infinite: not known
+    since: float  # when it began to hold; those that end anyway come first
+
+    @property
+    def age_key(self) -> tuple[float, float, str]:
+        return (self.since, self.view.submitted_at, self.view.job_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    owner: JobView
+    starts_at: float  # infinite: not known
+    left: Room  # per node, what the head leaves when it starts
+
+    def is_over_by(self, at: float) -> bool:
+        """Whether a job that ends then is gone before the head needs the room."""
+        return at <= self.starts_at < math.inf
+
+    def limit(self, room: Room) -> Room:
+        """The room that may be used now and for any length of time."""
+        return {node: smaller(free, self.left[node]) for node, free in room.items()}
+
+
+def ends_at(view: JobView, now: float) -> float:
+    """The latest moment at which the job gives back what it holds, as far as anyone knows."""
+    known = math.inf if view.remaining_s is None else now + max(0.0, view.remaining_s)
+    if view.released:
+        return min(known, now + view.spec.grace_s)
+    if view.spec.wall_time_s:
+        begun = now if view.started_at is None else view.started_at
+        known = min(known, max(now, begun + view.spec.wall_time_s))
+    return known
+
+
+def begun_at(view: JobView) -> float:
+    if view.released:
+        return -math.inf
+    return math.inf if view.started_at is None else view.started_at
+
+
+def reserve(
+    owner: JobView,
+    batches: Sequence[Batch],
+    room: Room,
+    releases: Iterable[tuple[Release, Held]],
+    now: float,
+) -> Reservation:
+    """The reservation of a job that does not fit into `room` but into the empty one."""
+    rows = list(releases)
+    if now - owner.submitted_at <= PATIENCE_S:
+        by_end = sorted(rows, key=lambda row: (row[0].ends_at, *row[0].age_key))
+        found = _by_time(owner, batches, room, by_end)
+        if found is not None:
+            return found
+    rows.sort(key=lambda row: row[0].age_key)
+    return _by_age(owner, batches, room, rows)
+
+
+def _by_time(
+    owner: JobView,
+    batches: Sequence[Batch],
+    room: Room,
+    by_end: Sequence[tuple[Release, Held]],
+) -> Reservation | None:
+    later = dict(room)
+    for index, (release, held) in enumerate(by_end):
+        if release.ends_at == math.inf:
+            return None
+        give(later, held)
+        if index + 1 < len(by_end) and by_end[index + 1][0].ends_at == release.ends_at:
+            continue
+        if place(batches, later) is not None:
+            return Reservation(owner, release.ends_at, _beside(batches, later))
+    return None
+
+
+def _by_age(
+    owner: JobView,
+    batches: Sequence[Batch],
+    room: Room,
+    by_age: Sequence[tuple[Release, Held]],
+) -> Reservation:
+    later = dict(room)
+    needed: list[Held] = []
+    for _, held in by_age:
+        give(later, held)
+        needed.append(held)
+        if place(batches, later) is not None:
+            break
+    # Those whose end does not help the head are not waited for: what they hold is not promised.
+    for held in reversed(needed[:-1]):
+        take(later, held)
+        if place(batches, later) is None:
+            give(later, held)
+    return Reservation(owner, math.inf, _beside(batches, later))
+
+
+def _beside(batches: Sequence[Batch], room: Room) -> Room:
+    left = dict(room)
+    placed = place(batches, left)
+    if placed is not None:
+        take(left, held_in(batches, placed))
+    return left
