@@ -114,8 +114,14 @@ class Servers:
         return np.array(paddle.static.global_scope().find_var(name).get_tensor())
 
     def _have_values(self) -> bool:
-        """Servers start with zeros; a network with values has at least one other number."""
-        return any(value.any() for value in self.dense_values().values())
+        """Whether every server has its part of the first values.
+
+        Servers start with zeros and the push reaches them one after the other, so one number
+        that is not zero proves nothing: no weight may be zero (biases begin that way).
+        """
+        return all(
+            value.all() for name, value in self.dense_values().items() if name.endswith("_weight")
+        )
 
     def _push_dense(self, values: dict[str, np.ndarray]) -> None:
         for name in self._dense_names():
