@@ -1,4 +1,4 @@
-"""Numbers and switches as text. Imported by every verb of the command line, so it imports little."""
+"""Numbers and switches as text. Every verb of the command line imports this: keep it light."""
 
 from __future__ import annotations
 
