@@ -15,6 +15,7 @@ directory without leaving it and without two entries meeting.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import unicodedata
@@ -72,10 +73,7 @@ class Manifest:
     @property
     def all_dirs(self) -> tuple[str, ...]:
         """Every directory to create, parents first."""
-        found = set(self.dirs)
-        for path in [*self.dirs, *(file.path for file in self.files)]:
-            found.update(_parents(path))
-        return tuple(sorted(found, key=_order))
+        return tuple(sorted(_directories(self), key=_order))
 
 
 # --- writing ---------------------------------------------------------------------------------
@@ -84,10 +82,10 @@ class Manifest:
 def make_manifest(files: Iterable[File], dirs: Iterable[str] = ()) -> Manifest:
     """The one manifest of these entries, in whatever order they come. Checks everything."""
     files = tuple(sorted(files, key=lambda file: _order(file.path)))
-    empty = set(dirs)
-    for path in [*empty, *(file.path for file in files)]:
-        empty.difference_update(_parents(path))
-    manifest = Manifest(files, tuple(sorted(empty, key=_order)))
+    given = set(dirs)
+    # What lies in a directory implies it, be it a file or another directory.
+    implied = _directories(Manifest((*files, *(File(path, 0) for path in given))))
+    manifest = Manifest(files, tuple(sorted(given - implied, key=_order)))
     _check_manifest(manifest, DEFAULT_LIMITS)
     return manifest
 
@@ -185,9 +183,9 @@ def _check_manifest(manifest: Manifest, limits: Limits) -> None:
     for path in (*paths, *manifest.dirs):
         check_path(path)
     _check_sizes(manifest, limits)
-    for entries in (paths, list(manifest.dirs)):
-        _check_order(entries)
-    _check_no_meeting(set(paths), manifest)
+    _check_order(paths)
+    _check_order(list(manifest.dirs))
+    _check_directories(manifest, limits)
 
 
 def check_path(path: str) -> None:
@@ -229,22 +227,21 @@ def _check_sizes(manifest: Manifest, limits: Limits) -> None:
 
 
 def _check_order(paths: list[str]) -> None:
-    for before, after in zip(paths, paths[1:], strict=False):
+    for before, after in itertools.pairwise(paths):
         if before == after:
             raise BadPackage(f"{after!r} is in the package twice")
         if _order(before) > _order(after):
             raise BadPackage("the package's list of files is not sorted")
 
 
-def _check_no_meeting(files: set[str], manifest: Manifest) -> None:
-    """No file where a directory must be."""
-    for path in (*manifest.dirs, *files):
-        for parent in _parents(path):
-            if parent in files:
-                raise BadPackage(f"{parent!r} is both a file and a directory")
-    for path in manifest.dirs:
-        if path in files:
-            raise BadPackage(f"{path!r} is both a file and a directory")
+def _check_directories(manifest: Manifest, limits: Limits) -> None:
+    """No file where a directory must be, and few paths cannot ask for millions of directories."""
+    directories = _directories(manifest, at_most=limits.max_entries)
+    if len(directories) > limits.max_entries:
+        raise _too_many(len(directories), limits)
+    for file in manifest.files:
+        if file.path in directories:
+            raise BadPackage(f"{file.path!r} is both a file and a directory")
 
 
 def _too_many(count: int, limits: Limits) -> TooLarge:
@@ -259,7 +256,14 @@ def _order(path: str) -> bytes:
     return path.encode("utf-8", "surrogatepass")
 
 
-def _parents(path: str) -> list[str]:
-    """`a/b/c` → `a`, `a/b`."""
-    parts = path.split("/")[:-1]
-    return ["/".join(parts[: i + 1]) for i in range(len(parts))]
+def _directories(manifest: Manifest, at_most: int | None = None) -> set[str]:
+    """Every directory the entries need, their parents included; stops soon after `at_most`."""
+    found = set(manifest.dirs)
+    for path in (*manifest.dirs, *(file.path for file in manifest.files)):
+        parent = path.rpartition("/")[0]
+        while parent and parent not in found:
+            found.add(parent)
+            parent = parent.rpartition("/")[0]
+        if at_most is not None and len(found) > at_most:
+            break
+    return found

@@ -80,7 +80,7 @@ class PfsPath:
             area=parts[1],
             user=parts[2] if fixed == 3 else "",
             parts=tuple(parts[fixed:]),
-            is_directory=text.rstrip(".").endswith("/") and not text.endswith(".."),
+            is_directory=text.rpartition("/")[2] in ("", "."),
         )
         if len(str(path).encode()) > MAX_PATH_BYTES:
             raise BadPath(f"a path can have {MAX_PATH_BYTES} bytes")
