@@ -1,0 +1,57 @@
+"""What Linux says about processes and this machine, and calls Python lacks.
+
+Small, without state, without policy. Callers are the modules of this package.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+from pathlib import Path
+
+_FALLOC_FL_KEEP_SIZE = 1
+_FALLOC_FL_PUNCH_HOLE = 2
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
+
+
+def boot_id() -> str:
+    """Changes with every boot: a pid recorded under another one names nothing."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def start_ticks(pid: int) -> int | None:
+    """When the process began, in clock ticks since boot; None if there is no such process.
+
+    Together with the pid and the boot id it names one process for ever.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    return int(stat.rpartition(b")")[2].split()[19])
+
+
+def punch_hole(fd: int, start: int, length: int) -> None:
+    """Give the disk space of a range back; the file keeps its size and reads zeros there."""
+    mode = _FALLOC_FL_PUNCH_HOLE | _FALLOC_FL_KEEP_SIZE
+    if _libc.fallocate(fd, mode, start, length) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def is_locked(path: Path) -> bool:
+    """Whether some process still holds the lock that `spawning` put on this file."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False

@@ -1,0 +1,81 @@
+"""How an attempt ended, from the facts left behind. Pure; called once per attempt."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+
+from paddlecloud.core.observed import EndCause, Exit, ReplicaState
+from paddlecloud.core.resources import format_memory
+from paddlecloud.engines.local.attempts import Result, Status
+
+MAX_MESSAGE_BYTES = 4096  # as Kubernetes keeps
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known when an attempt is over."""
+
+    status: Status
+    termination_log: bytes = b""
+    out_of_memory_kills: int = 0
+    memory_bytes: int = 0
+    seen_at: float = 0.0  # when the platform noticed
+
+
+def _message(facts: Facts, code: int) -> str:
+    own_words = facts.termination_log[:MAX_MESSAGE_BYTES].decode("utf-8", "replace").strip()
+    return own_words or termination_message(code)
+
+
+def termination_message(code: int) -> str:
+    return {
+        1: "General Error",
+        134: "Program Abort",
+        136: "Error Arithmetic Operation(Floating Point Exception)",
+        139: "Segmentation Fault",
+    }.get(code, "")
+
+
+def _start_failure(status: Status) -> Exit:
+    reason = status.start_failure or "; ".join(status.complaints[-3:])
+    return Exit(
+        EndCause.START_FAILED,
+        code=127,
+        message=reason or "it was killed before its program started",
+    )
+
+
+def _ended(facts: Facts) -> Exit:
+    # No word from the shim although the program ran: somebody killed the shim, and the kernel
+    # or the platform killed all the rest after it.
+    wait_status = facts.status.wait_status
+    if wait_status is None:
+        wait_status = int(signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(wait_status)
+    number = -code if code < 0 else 0
+    code = 128 + number if number else code
+    if facts.out_of_memory_kills and code != 0:
+        limit = f" of {format_memory(facts.memory_bytes)}" if facts.memory_bytes else ""
+        return Exit(
+            EndCause.OUT_OF_MEMORY,
+            code=code,
+            signal=number,
+            message=f"killed for exceeding its memory limit{limit}; ask for more memory",
+        )
+    cause = EndCause.SIGNALED if number else EndCause.EXITED
+    return Exit(cause, code=code, signal=number, message=_message(facts, code))
+
+
+def judge(facts: Facts) -> Result:
+    status = facts.status
+    never_ran = bool(status.start_failure) or (
+        status.started_at is None and status.wait_status is None
+    )
+    return Result(
+        state=ReplicaState.ENDED,
+        started_at=None if status.start_failure else status.started_at,
+        ended_at=status.ended_at if status.ended_at is not None else facts.seen_at,
+        exit=_start_failure(status) if never_ran else _ended(facts),
+    )

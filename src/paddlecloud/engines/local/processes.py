@@ -1,0 +1,140 @@
+"""`Replicas` by real processes on this machine.
+
+The engine's reconcile loop calls create, stop, observe and remove; the log calls serve users.
+Truth is on disk (`attempts`): this class holds only what it must to be told of changes, and a
+new one made over the same state directory knows as much after `adopt()`. It never decides
+whether a replica should run, and nothing it does waits for a replica.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from paddlecloud.core.errors import Unavailable
+from paddlecloud.core.observed import ReplicaKey, ReplicaObserved
+from paddlecloud.engines.local import inventory
+from paddlecloud.engines.local.attempts import attempt_path
+from paddlecloud.engines.local.cgroups import Cgroups, find_cgroups
+from paddlecloud.engines.local.config import LocalConfig
+from paddlecloud.engines.local.keeping import Keeper
+from paddlecloud.engines.local.logs import LogFile
+from paddlecloud.engines.local.sandbox import Sandbox
+from paddlecloud.engines.local.spawning import Spawner, compile_shim
+from paddlecloud.engines.protocols import Launch, LogSlice
+
+_LOG_POLL_S = 0.05
+
+
+class Processes:
+    """Implements `protocols.Replicas`. Thread safe."""
+
+    def __init__(self, config: LocalConfig, on_change: Callable[[str], None]) -> None:
+        """`on_change(job_id)` is called, from a thread of ours, after an attempt changed."""
+        self._config = config
+        self._jobs_dir = config.state_dir / "jobs"
+        self._jobs_dir.mkdir(parents=True, exist_ok=True)
+        shim_file = compile_shim(config.state_dir)
+        sandbox = Sandbox(config, shim_file)
+        self._why_plain = "switched off" if config.sandbox == "none" else sandbox.probe()
+        if self._why_plain and config.sandbox == "bwrap":
+            raise Unavailable(
+                f"a sandbox is required and cannot be made: {self._why_plain}",
+                hint='install bubblewrap, or set the sandbox to "auto"',
+            )
+        self._is_sandboxed = not self._why_plain
+        self._cgroups = (
+            find_cgroups(config.state_dir, config.pids_limit)
+            if config.use_cgroups
+            else Cgroups({}, 0, config.pids_limit)
+        )
+        self._keeper = Keeper(
+            config,
+            Spawner(config, shim_file, sandbox if self._is_sandboxed else None),
+            self._cgroups,
+            is_sandboxed=self._is_sandboxed,
+            has_gpus=inventory.count_gpus(config) > 0,
+            on_change=on_change,
+        )
+
+    # --- Replicas -----------------------------------------------------------------------------
+
+    def create(self, launch: Launch) -> None:
+        self._keeper.create(launch)
+
+    def stop(self, key: ReplicaKey, grace_s: float) -> None:
+        self._keeper.stop(key, grace_s)
+
+    def observe(self, job_id: str, run: int) -> Sequence[ReplicaObserved]:
+        return [kept.observed() for kept in self._keeper.of_run(job_id, run)]
+
+    def remove(self, key: ReplicaKey) -> None:
+        kept = self._keeper.find(key)
+        if kept is None or kept.result is None:
+            return
+        for path in (kept.dir.tmp, kept.dir.files):
+            shutil.rmtree(path, ignore_errors=True)
+
+    # --- beyond the protocol ------------------------------------------------------------------
+
+    def adopt(self) -> None:
+        """Take over what an earlier platform on this state directory left. Call once, first."""
+        self._keeper.adopt()
+
+    def discard_job(self, job_id: str) -> None:
+        """Delete everything of a job whose attempts are all over."""
+        self._keeper.forget_job(job_id)
+        shutil.rmtree(self._jobs_dir / job_id, ignore_errors=True)
+
+    def close(self) -> None:
+        """Stop watching. Replicas live on."""
+        self._keeper.close()
+
+    @property
+    def sandboxed(self) -> bool:
+        """Whether replicas of different accounts are kept apart."""
+        return self._is_sandboxed
+
+    def notes(self) -> tuple[str, ...]:
+        """What this machine cannot do, in words for people."""
+        notes = []
+        if not self._is_sandboxed:
+            notes.append(
+                f"no sandbox ({self._why_plain}): programs see this machine's files, "
+                "/trainer_id and /pfs only by variables, and all jobs must be of one user"
+            )
+        if not self._cgroups.controls_memory:
+            notes.append(
+                "memory limits by RLIMIT_DATA of each process only: no writable memory cgroup"
+            )
+        if not self._cgroups.controls_cpu:
+            notes.append("CPU requests are not enforced: no writable cpu cgroup")
+        return tuple(notes)
+
+    # --- logs ---------------------------------------------------------------------------------
+
+    def log_path(self, key: ReplicaKey) -> Path:
+        return attempt_path(self._jobs_dir, key) / "log"
+
+    def _log(self, key: ReplicaKey) -> LogFile:
+        path = attempt_path(self._jobs_dir, key)
+        return LogFile(path / "log", path / "dropped")
+
+    def _has_ended(self, key: ReplicaKey) -> bool:
+        kept = self._keeper.find(key)
+        return kept is None or kept.result is not None
+
+    def read_log(self, key: ReplicaKey, start: int, limit: int) -> LogSlice:
+        ended = self._has_ended(key)  # before reading: what follows is then complete
+        return self._log(key).read(start, limit, ended=ended)
+
+    def wait_log(self, key: ReplicaKey, size: int, timeout_s: float) -> None:
+        """Return when the log is longer than `size`, has ended, or the time is up."""
+        log, deadline = self._log(key), time.monotonic() + timeout_s
+        while log.size() <= size and not self._has_ended(key):
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return
+            time.sleep(min(left_s, _LOG_POLL_S))

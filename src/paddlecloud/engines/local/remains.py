@@ -1,0 +1,74 @@
+"""Finds and kills what an attempt may have left running.
+
+With a PID namespace there is nothing to find: the kernel ends it with its process 1. Without
+one, processes are told by their cgroup, by the cookie in their environment, by their session,
+and by descent from the shim, which adopts every orphan. Each call is one round; callers come
+back until nothing is found.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+
+def _processes() -> Iterator[int]:
+    own = os.getpid()
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != own:
+            yield int(name)
+
+
+def carries(pid: int, cookie: str) -> bool:
+    """Whether this process was started with the cookie in its environment."""
+    word = f"PADDLECLOUD_COOKIE={cookie}".encode()
+    try:
+        return word in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return False  # gone, or not ours to read
+
+
+def carriers(cookie: str) -> set[int]:
+    return {pid for pid in _processes() if carries(pid, cookie)}
+
+
+def _stat(pid: int) -> tuple[bytes, int, int] | None:
+    """(state, parent, session)"""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return fields[0], int(fields[1]), int(fields[3])
+
+
+def relatives(leader: int) -> set[int]:
+    """Everything in the sessions of the leader's descendants, and those descendants."""
+    parents, sessions = {}, {}
+    for pid in _processes():
+        stat = _stat(pid)
+        if stat is not None and stat[0] != b"Z":
+            parents[pid], sessions[pid] = stat[1], stat[2]
+    found = {pid for pid, session in sessions.items() if session == leader}
+    while True:
+        more = {pid for pid, parent in parents.items() if parent in found or parent == leader}
+        if more <= found:
+            return found - {leader}
+        found |= more
+
+
+def is_running(pid: int) -> bool:
+    stat = _stat(pid)
+    return stat is not None and stat[0] not in (b"Z", b"X")
+
+
+def kill_all(pids: Iterable[int]) -> set[int]:
+    """KILL each; returns those that were still running."""
+    found = {pid for pid in pids if is_running(pid)}
+    for pid in found:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            continue
+    return found

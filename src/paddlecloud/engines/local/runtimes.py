@@ -1,0 +1,89 @@
+"""Runtimes of the embedded engine: named Python environments on this machine.
+
+A runtime is known by its prefix, the directory with `bin/python`. This module finds what a
+replica needs of it: what to put first on PATH, and which host paths must be visible. It never
+runs the interpreter.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import paddlecloud
+
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_ALWAYS_VISIBLE = Path("/usr")
+
+
+class RuntimeMissing(Exception):
+    """The runtime cannot be used; the message says why and what there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    name: str
+    prefix: Path
+    binds: tuple[Path, ...]  # host directories it lives in, seen at the same place
+    is_virtual_environment: bool
+
+    def env(self) -> dict[str, str]:
+        env = {"PATH": f"{self.prefix / 'bin'}:{SYSTEM_PATH}"}
+        if self.is_virtual_environment:
+            env["VIRTUAL_ENV"] = str(self.prefix)
+        return env
+
+    @property
+    def has_paddle_train(self) -> bool:
+        """Whether a v1 `paddle train` can be run at all."""
+        return os.access(self.prefix / "bin" / "paddle", os.X_OK)
+
+
+def _base_of(prefix: Path) -> Path | None:
+    """The installation a virtual environment was made from."""
+    try:
+        lines = (prefix / "pyvenv.cfg").read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        name, _, value = line.partition("=")
+        if name.strip() == "home":
+            return Path(value.strip()).parent
+    return None
+
+
+def _visible(paths: list[Path]) -> tuple[Path, ...]:
+    """Each path as named and as it really is, without what is visible already."""
+    chosen: list[Path] = []
+    for path in paths:
+        for spelling in (path, path.resolve()):
+            within = (_ALWAYS_VISIBLE, *chosen)
+            if spelling.is_dir() and not any(spelling.is_relative_to(top) for top in within):
+                chosen.append(spelling)
+    return tuple(chosen)
+
+
+def find_runtime(name: str, runtimes: Mapping[str, Path]) -> Runtime:
+    """The runtime of that name; the empty name is the default one."""
+    prefix = runtimes.get(name)
+    if prefix is None and name:
+        known = ", ".join(sorted(filter(None, runtimes))) or "none"
+        raise RuntimeMissing(f"there is no runtime called {name}; known: {known}")
+    if prefix is None:
+        prefix = Path(sys.prefix)
+    if not os.access(prefix / "bin" / "python", os.X_OK):
+        raise RuntimeMissing(f"the runtime {name or 'default'} has no {prefix}/bin/python")
+    base = _base_of(prefix)
+    paths = [prefix, *([base] if base else [])]
+    if prefix == Path(sys.prefix):
+        # An editable install lives outside its environment, and programs import our library.
+        paths.append(Path(paddlecloud.__file__).parent)
+    return Runtime(name, prefix, _visible(paths), is_virtual_environment=base is not None)
+
+
+def shim_interpreter() -> tuple[Path, tuple[Path, ...]]:
+    """The platform's own bare interpreter, and the host directories it needs."""
+    return Path(sys.executable).resolve(), _visible([Path(sys.base_prefix)])

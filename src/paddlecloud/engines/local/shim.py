@@ -1,0 +1,260 @@
+"""The little process between the platform and a user's program.
+
+It promises that how a program ended is on disk even if the platform was not there to see it:
+it starts the program, appends what happens to the attempt's status file, hands TERM on, buries
+orphans, and leaves no process behind. `spawning` starts it, alone or as process 1 of a sandbox;
+`attempts.read_status` reads what it wrote. It never talks to the platform otherwise, and outlives
+it.
+
+It is run as a script by a bare interpreter (`-I -S`), once per replica, so it imports built-in
+modules only: `os`, `signal` and `ctypes` would cost as much again as the whole start.
+
+The program gets none of what the shim holds: no file descriptor but 0, 1 and 2, no capability in
+any set, and the account's uid. The shim gives up the same privileges before the program can act.
+"""
+
+import _signal  # type: ignore[import-not-found,unused-ignore]
+import posix
+import sys
+import time
+
+# File descriptors as `spawning` arranges them. The status file is also standard error, so that
+# the complaints of bubblewrap and of the interpreter itself land there too.
+STATUS_FD = 2
+NOTIFY_FD = 3
+LOG_FD = 4
+PLAN_FD = 5
+FIRST_CGROUP_FD = 6
+
+# Single letters, so that a plan stays readable in a debugger and needs no parser here.
+FLAG_SUBREAPER = b"r"  # no PID namespace: orphans must come to us to be found
+
+PR_SET_DUMPABLE = 4
+PR_CAPBSET_DROP = 24
+PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
+CAPSET_VERSION_3 = b"\x22\x05\x08\x20\0\0\0\0"
+
+WAITED = frozenset(
+    (_signal.SIGCHLD, _signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGUSR1)
+)
+
+
+def record(*words: object) -> None:
+    """Append one line to the status file, then tell the platform if it is there."""
+    line = (" ".join(map(str, words)) + "\n").encode("utf-8", "replace")
+    posix.write(STATUS_FD, line)
+    try:
+        posix.write(NOTIFY_FD, line)
+    except OSError:
+        pass  # nobody listens; the file is what counts
+
+
+def read_all(fd: int) -> bytes:
+    parts = []
+    while part := posix.read(fd, 1 << 20):
+        parts.append(part)
+    return b"".join(parts)
+
+
+class Plan:
+    """What to start. NUL-separated; the order is `spawning.encode_plan`'s."""
+
+    def __init__(self, data: bytes) -> None:
+        fields = data.split(b"\0")
+        flags, uid, cgroups, data_limit = fields[:4]
+        self.subreaper = FLAG_SUBREAPER in flags
+        self.uid = int(uid) if uid else None
+        self.cgroup_fds = range(FIRST_CGROUP_FD, FIRST_CGROUP_FD + int(cgroups))
+        self.data_limit_bytes = int(data_limit)
+        self.workdir, self.entry = fields[4:6]
+        self.env = dict(pair.split(b"=", 1) for pair in fields[6:] if pair)
+
+
+class Kernel:
+    """The two system calls Python does not offer, by the quickest way to them."""
+
+    def __init__(self) -> None:
+        try:
+            import _ctypes
+
+            libc = _ctypes.dlopen(None, 0)
+            self._prctl = _ctypes.dlsym(libc, "prctl")
+            self._capset = _ctypes.dlsym(libc, "capset")
+            self._call = _ctypes.call_function
+        except (ImportError, AttributeError):  # another Python hides them elsewhere
+            import ctypes
+
+            library = ctypes.CDLL(None)
+            self._prctl, self._capset = library.prctl, library.capset
+            self._call = lambda function, arguments: function(*arguments)
+
+    def prctl(self, option: int, value: int) -> bool:
+        return bool(self._call(self._prctl, (option, value, 0, 0, 0)) == 0)
+
+    def drop_capabilities(self) -> None:
+        self._call(self._capset, (CAPSET_VERSION_3, b"\0" * 24))
+
+
+def drop_privileges(kernel: Kernel, uid: "int | None") -> None:
+    """End as the account's uid, with no capability and no way to get one."""
+    kernel.prctl(PR_SET_NO_NEW_PRIVS, 1)
+    capability = 0
+    while capability < 64 and kernel.prctl(PR_CAPBSET_DROP, capability):
+        capability += 1
+    if uid is not None and uid != posix.getuid():
+        posix.setgroups([])
+        posix.setresgid(uid, uid, uid)
+        posix.setresuid(uid, uid, uid)
+    kernel.drop_capabilities()
+
+
+def limit_data(size_bytes: int) -> None:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_DATA, (size_bytes, size_bytes))
+
+
+def become_program(kernel: Kernel, plan: Plan, failure_fd: int) -> None:
+    """In the child: take the program's place, or say on `failure_fd` why not."""
+    doing = "cannot start"
+    try:
+        posix.setsid()
+        posix.dup2(LOG_FD, 1)
+        posix.dup2(LOG_FD, 2)
+        doing = "cannot enter its cgroup"
+        for fd in plan.cgroup_fds:
+            posix.write(fd, b"0")
+        if plan.data_limit_bytes:
+            doing = "cannot limit its memory"
+            limit_data(plan.data_limit_bytes)
+        doing = f"cannot become uid {plan.uid}"
+        drop_privileges(kernel, plan.uid)
+        doing = "cannot enter its working directory " + plan.workdir.decode("utf-8", "replace")
+        posix.chdir(plan.workdir)
+        posix.umask(0o022)
+        _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
+        _signal.signal(_signal.SIGXFSZ, _signal.SIG_DFL)
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, WAITED)
+        posix.dup2(failure_fd, 3, False)
+        posix.closerange(4, 1024)
+        failure_fd = 3
+        doing = "cannot execute /bin/sh"
+        posix.execve("/bin/sh", [b"sh", b"-c", plan.entry], plan.env)
+    except OSError as error:
+        posix.write(failure_fd, f"{doing}: {error.strerror}".encode("utf-8", "replace"))
+    finally:
+        posix._exit(127)
+
+
+def children_by_parent() -> "dict[int, list[int]]":
+    tree: dict[int, list[int]] = {}
+    for name in posix.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            fd = posix.open(f"/proc/{name}/stat", posix.O_RDONLY)
+        except OSError:
+            continue
+        try:
+            stat = posix.read(fd, 1024)
+        except OSError:
+            continue
+        finally:
+            posix.close(fd)
+        parent = int(stat.rpartition(b")")[2].split()[1])
+        tree.setdefault(parent, []).append(int(name))
+    return tree
+
+
+def kill_descendants() -> None:
+    """One pass. Stopping first keeps a forking program from outrunning us."""
+    tree = children_by_parent()
+    found, todo = [], [posix.getpid()]
+    while todo:
+        below = tree.get(todo.pop(), ())
+        found += below
+        todo += below
+    for signal in (_signal.SIGSTOP, _signal.SIGKILL):
+        for pid in found:
+            try:
+                posix.kill(pid, signal)
+            except OSError:
+                pass
+
+
+class Watch:
+    """Waits for the program and everything it left, and passes signals on."""
+
+    def __init__(self, program: int, has_namespace: bool) -> None:
+        self.program = program
+        self.has_namespace = has_namespace
+        self.has_ended = False
+        self.stopping = False
+
+    def until_all_is_over(self) -> None:
+        while self.reap():
+            if self.has_ended and not self.stopping:
+                if self.has_namespace:
+                    return  # the kernel ends a namespace together with its process 1
+                kill_descendants()
+            self.hand_on(_signal.sigwait(WAITED))
+
+    def reap(self) -> bool:
+        """Bury the dead; False when no child is left."""
+        while True:
+            try:
+                pid, status = posix.waitpid(-1, posix.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self.program:
+                self.has_ended = True
+                record("ended", status, time.time())
+
+    def hand_on(self, signal: int) -> None:
+        if signal == _signal.SIGUSR1:  # the platform's patience is over
+            self.stopping = False
+            kill_descendants()
+        elif signal != _signal.SIGCHLD:
+            self.stopping = self.stopping or signal == _signal.SIGTERM
+            try:
+                posix.killpg(self.program, signal)
+            except OSError:
+                pass
+
+
+def main() -> None:
+    _signal.pthread_sigmask(_signal.SIG_BLOCK, WAITED)
+    plan = Plan(read_all(PLAN_FD))
+    kernel = Kernel()
+    if plan.subreaper:
+        kernel.prctl(PR_SET_CHILD_SUBREAPER, 1)
+    record("ready", time.time())
+    failure, failure_end = posix.pipe2(posix.O_CLOEXEC)  # type: ignore[attr-defined,unused-ignore]
+    program = posix.fork()
+    if program == 0:
+        become_program(kernel, plan, failure_end)
+    posix.close(failure_end)
+    for fd in (LOG_FD, PLAN_FD, *plan.cgroup_fds):
+        posix.close(fd)
+    drop_privileges(kernel, plan.uid)
+    kernel.prctl(PR_SET_DUMPABLE, 0)  # else a program of the same uid could trace us
+    reason = read_all(failure)
+    if reason:
+        record("startfail", reason.decode("utf-8", "replace").replace("\n", " "))
+    else:
+        record("started", time.time())
+    watch = Watch(program, has_namespace=not plan.subreaper)
+    watch.until_all_is_over()
+    posix._exit(0)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BaseException as error:
+        record("startfail", f"the shim failed: {type(error).__name__}: {error}")
+        sys.exit(70)

@@ -1,0 +1,271 @@
+"""Starts one attempt: directory made ready, descriptors laid out, one process begun.
+
+`Processes.create` calls `Spawner.spawn`; a failure it can name is `CannotStart`. The process is
+begun with posix_spawn, which does not copy the server's memory. The program's environment and
+command travel in a memory file, never on a command line or in the environment of bubblewrap,
+which runs with our privileges and must not obey a user's LD_PRELOAD.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import py_compile
+import signal
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from paddlecloud.engines.local import linux, shim
+from paddlecloud.engines.local.attempts import AttemptDir
+from paddlecloud.engines.local.cgroups import Group
+from paddlecloud.engines.local.config import LocalConfig
+from paddlecloud.engines.local.runtimes import (
+    Runtime,
+    RuntimeMissing,
+    find_runtime,
+    shim_interpreter,
+)
+from paddlecloud.engines.local.sandbox import Sandbox
+from paddlecloud.engines.protocols import Launch
+
+COOKIE = "PADDLECLOUD_COOKIE"
+_LOWEST_SOURCE_FD = 64  # above every number the child gets, so that no dup2 overwrites a source
+_DEFAULTED = [n for n in signal.valid_signals() if n not in (signal.SIGKILL, signal.SIGSTOP)]
+
+
+class CannotStart(Exception):
+    """The attempt cannot be started; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spawned:
+    pid: int
+    start_ticks: int
+    notify_fd: int  # what the shim records, as it happens; the caller closes it
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Where the program finds its things: inside the sandbox, or on the host without one."""
+
+    home: str
+    public: str
+    workdir: str
+    root_files: str
+    tmp: str
+    termination_log: str
+
+
+def compile_shim(state_dir: Path) -> Path:
+    """The shim as byte code: compiling the source would be a tenth of a replica's start."""
+    target = state_dir / "sandbox" / f"shim-{linux.boot_id()[:8]}.pyc"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    py_compile.compile(shim.__file__, cfile=str(target), doraise=True)
+    return target
+
+
+def encode_plan(
+    flags: bytes, uid: int | None, cgroups: int, data_limit_bytes: int, workdir: str, entry: str
+) -> bytes:
+    """All of the plan but the environment, in the order `shim.Plan` reads."""
+    user = "" if uid is None else str(uid)
+    words = (user, str(cgroups), str(data_limit_bytes), workdir, entry)
+    return b"\0".join((flags, *(os.fsencode(word) for word in words)))
+
+
+def encode_env(env: Mapping[str, str]) -> bytes:
+    for name, value in env.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise CannotStart(f"the environment variable {name!r} cannot be set")
+    return b"\0".join(os.fsencode(f"{name}={value}") for name, value in env.items())
+
+
+def _memory_file(stack: ExitStack, name: str, data: bytes) -> int:
+    fd = os.memfd_create(name)
+    stack.callback(os.close, fd)
+    os.write(fd, data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def _start(argv: list[str], env: Mapping[str, str], fds: Mapping[int, int]) -> int:
+    """Begin a process with exactly these descriptors: number there → ours."""
+    with ExitStack() as stack:
+        actions = []
+        for number, fd in fds.items():
+            source = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _LOWEST_SOURCE_FD)
+            stack.callback(os.close, source)
+            actions.append((os.POSIX_SPAWN_DUP2, source, number))
+        return os.posix_spawn(
+            argv[0], argv, env, file_actions=actions, setsid=True,
+            setsigmask=(), setsigdef=_DEFAULTED,
+        )  # fmt: skip
+
+
+class Spawner:
+    """Knows how this machine starts replicas. `sandbox` None: plain processes."""
+
+    def __init__(self, config: LocalConfig, shim_file: Path, sandbox: Sandbox | None) -> None:
+        self._config = config
+        self._shim_file = shim_file
+        self._sandbox = sandbox
+
+    # --- where things are ---------------------------------------------------------------------
+
+    def view(self, launch: Launch, attempt: AttemptDir) -> View:
+        pfs, root = f"/pfs/{launch.cluster}", self._config.pfs_root
+        if self._sandbox is not None:
+            home = f"{pfs}/home/{launch.account}"
+            return View(home, f"{pfs}/public", launch.workdir, "/", "/tmp", "/dev/termination-log")
+        return View(
+            home=str(root / "home" / launch.account),
+            public=str(root / "public"),
+            workdir=self._on_host(launch, launch.workdir),
+            root_files=str(attempt.files),
+            tmp=str(attempt.tmp),
+            termination_log=str(attempt.termination),
+        )
+
+    def _on_host(self, launch: Launch, text: str) -> str:
+        """`text` with this account's /pfs paths replaced by the host's."""
+        pfs, root = f"/pfs/{launch.cluster}", self._config.pfs_root
+        for part in (f"home/{launch.account}", "public"):
+            inside, outside = f"{pfs}/{part}", str(root / part)
+            pieces = text.split(inside)
+            text = pieces[0]
+            for piece in pieces[1:]:
+                is_whole_name = not piece or not (piece[0].isalnum() or piece[0] in "._-@")
+                text += (outside if is_whole_name else inside) + piece
+        return text
+
+    def environment(
+        self, launch: Launch, view: View, runtime: Runtime, cookie: str, has_gpus: bool
+    ) -> dict[str, str]:
+        env = {
+            "HOME": view.home,
+            "TMPDIR": view.tmp,
+            "LANG": "C.UTF-8",
+            "USER": launch.account,
+            "LOGNAME": launch.account,
+            "SHELL": "/bin/sh",
+            "PADDLECLOUD_PFS_HOME": view.home,
+            "PADDLECLOUD_PFS_PUBLIC": view.public,
+            "PADDLECLOUD_ROOT_FILES": view.root_files,
+            "PADDLECLOUD_TERMINATION_LOG": view.termination_log,
+            **runtime.env(),
+        }
+        if self._sandbox is None:
+            env.update((k, self._on_host(launch, v)) for k, v in launch.env.items())
+        else:
+            env.update(launch.env)
+        if has_gpus or launch.gpus:
+            env["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, launch.gpus))
+        env[COOKIE] = cookie
+        return env
+
+    # --- starting -----------------------------------------------------------------------------
+
+    def _check_workdir(self, launch: Launch) -> None:
+        if not launch.workdir.startswith("/"):
+            raise CannotStart(f"the working directory {launch.workdir!r} is not an absolute path")
+        on_host = self._on_host(launch, launch.workdir)
+        is_ours = on_host != launch.workdir or self._sandbox is None
+        if is_ours and not os.path.isdir(on_host):
+            raise CannotStart(f"the working directory {launch.workdir} does not exist")
+
+    def _prepare_files(self, launch: Launch, attempt: AttemptDir) -> None:
+        attempt.tmp.mkdir(exist_ok=True)
+        os.chmod(attempt.tmp, 0o1777)
+        attempt.termination.touch()
+        if launch.uid is not None and os.geteuid() == 0:
+            os.chown(attempt.termination, launch.uid, launch.uid)
+        for name, text in launch.files.items():
+            if not name.startswith("/") or ".." in name.split("/"):
+                raise CannotStart(f"the file {name!r} has no absolute path")
+            path = attempt.files / name.lstrip("/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def _runtime(self, launch: Launch) -> Runtime:
+        try:
+            return find_runtime(launch.runtime, self._config.runtimes)
+        except RuntimeMissing as error:
+            raise CannotStart(str(error)) from error
+
+    def spawn(
+        self,
+        launch: Launch,
+        attempt: AttemptDir,
+        cookie: str,
+        group: Group | None,
+        *,
+        data_limit_bytes: int,
+        has_gpus: bool,
+    ) -> Spawned:
+        """Start it. The status file is locked until the last process that could write it ends."""
+        self._check_workdir(launch)
+        runtime = self._runtime(launch)
+        self._prepare_files(launch, attempt)
+        view = self.view(launch, attempt)
+        with ExitStack() as stack:
+            fds = self._descriptors(stack, attempt)
+            procs = [] if group is None else group.open_procs()
+            for number, fd in enumerate(procs, shim.FIRST_CGROUP_FD):
+                stack.callback(os.close, fd)
+                fds[number] = fd
+            plan = encode_plan(
+                b"" if self._sandbox else shim.FLAG_SUBREAPER,
+                launch.uid,
+                len(procs),
+                data_limit_bytes,
+                view.workdir,
+                launch.entry,
+            )
+            env = self.environment(launch, view, runtime, cookie, has_gpus)
+            fds[shim.PLAN_FD] = _memory_file(stack, "plan", plan + b"\0" + encode_env(env))
+            notify_fd, fds[shim.NOTIFY_FD] = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+            stack.callback(os.close, fds[shim.NOTIFY_FD])
+            argv = self._command(stack, launch, attempt, runtime, fds)
+            try:
+                pid = _start(argv, {COOKIE: cookie}, fds)
+            except OSError as error:
+                os.close(notify_fd)
+                raise CannotStart(f"cannot run {argv[0]}: {error.strerror}") from error
+        return Spawned(pid, linux.start_ticks(pid) or 0, notify_fd)
+
+    def _descriptors(self, stack: ExitStack, attempt: AttemptDir) -> dict[int, int]:
+        def opened(path: str | Path, flags: int) -> int:
+            fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
+            stack.callback(os.close, fd)
+            return fd
+
+        append = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        status = opened(attempt.status, append)
+        fcntl.flock(status, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        null = opened("/dev/null", os.O_RDWR)
+        return {0: null, 1: null, shim.STATUS_FD: status, shim.LOG_FD: opened(attempt.log, append)}
+
+    def _command(
+        self,
+        stack: ExitStack,
+        launch: Launch,
+        attempt: AttemptDir,
+        runtime: Runtime,
+        fds: dict[int, int],
+    ) -> list[str]:
+        if self._sandbox is None:
+            return [str(shim_interpreter()[0]), "-I", "-S", str(self._shim_file)]
+        args_number = max(fds) + 1
+        info_number = args_number + 1
+        arguments = self._sandbox.arguments(launch, attempt, runtime)
+        arguments += ["--info-fd", str(info_number)]
+        fds[args_number] = _memory_file(stack, "sandbox", nul_separated(arguments))
+        fds[info_number] = os.open(attempt.sandbox, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        stack.callback(os.close, fds[info_number])
+        return [self._sandbox.bwrap, "--args", str(args_number), "--", *self._sandbox.command]
+
+
+def nul_separated(words: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(word) + b"\0" for word in words)
