@@ -166,13 +166,17 @@ class Client:
 
             form = dict(rest_v1.render(job))
         if package is not None:
-            if isinstance(package, str):
-                from paddlecloud.sdk.packages import collect
-
-                package = collect(package)
-            self.upload(package)
-            form["package_digest"] = package.digest
+            form["package_digest"] = self.upload_folder(package)
         return form
+
+    def upload_folder(self, package: str | Package) -> str:
+        """Send a folder (unless the server has it) and return its digest."""
+        if isinstance(package, str):
+            from paddlecloud.sdk.packages import collect
+
+            package = collect(package)
+        self.upload(package)
+        return package.digest
 
     # --- jobs ------------------------------------------------------------------------------
 
@@ -316,8 +320,11 @@ class Client:
     def runtimes(self) -> list[RuntimeShape]:
         return self._items(routes.RUNTIMES)
 
-    def add_runtime(self, name: str, python: str, *, default: bool = False) -> RuntimeShape:
-        form = {"name": name, "python": python, "default": default}
+    def add_runtime(self, name: str, python: str, *, default: bool | None = None) -> RuntimeShape:
+        """`python` is a path on the server. Unless told, the first one becomes the default."""
+        form: dict[str, Any] = {"name": name, "python": python}
+        if default is not None:
+            form["default"] = default
         return self._change("POST", routes.RUNTIMES, form)
 
     def remove_runtime(self, name: str) -> None:

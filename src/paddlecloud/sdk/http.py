@@ -223,7 +223,10 @@ class Connection:
         self.reusable = False
         self.is_busy = False
         self.on_idle: list[Connection] | None = None
-        sock = socket.create_connection((endpoint.host, endpoint.port), connect_timeout_s)
+        # A host given as bytes is not run through IDNA, which would be imported for nothing.
+        host: str | bytes = endpoint.host
+        host = host.encode() if endpoint.host.isascii() else host
+        sock = socket.create_connection((host, endpoint.port), connect_timeout_s)
         try:
             # Requests are written in few pieces; waiting to fill a packet only adds delay.
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -230,9 +230,11 @@ class Transport:
         except ValueError:
             body = None
         if isinstance(body, dict) and "code" in body and "message" in body:
-            error = errors.error_from_json(body)
+            # In v1 answers `code` is the HTTP status and the error's own code stands beside it.
+            error = errors.error_from_json({**body, "code": body.get("error", body["code"])})
         else:
-            known = [errors.InvalidInput, *errors.ERROR_CLASSES.values()]
+            known: list[type[PaddleCloudError]] = [errors.InvalidInput]
+            known += errors.ERROR_CLASSES.values()
             cls = next((cls for cls in known if cls.http_status == response.status), None)
             if cls is None:
                 return self._not_ours(response)

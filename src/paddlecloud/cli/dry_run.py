@@ -1,0 +1,72 @@
+"""`submit --dry-run`: the spec a command line means and what it comes to; nothing is submitted.
+
+`client` needs no server; `server` adds whether it would start now. Called by `submit`.
+"""
+
+from __future__ import annotations
+
+from paddlecloud.cli.output import print_object
+from paddlecloud.cli.session import Session
+from paddlecloud.core import jobspec
+from paddlecloud.core.jobspec import JobSpec, Mode, Role
+from paddlecloud.core.resources import format_cpu, format_memory
+from paddlecloud.forms import submit_flags
+from paddlecloud.forms.submit_flags import Submission
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def effective(spec: JobSpec) -> dict[str, Any]:
+    """What the flags come to once everything unset has been decided."""
+    servers = spec.role(Role.PSERVER)
+    return {
+        "trainers": spec.trainers.replicas,
+        "gpu_total": spec.resources_at(spec.trainers.replicas).gpu,
+        "standalone": spec.mode == Mode.SINGLE,
+        "mode": spec.mode.value,
+        "ps_num": servers.replicas if servers else 0,
+        "wall_time_seconds": spec.wall_time_s,
+        "unlimited": spec.wall_time_s == 0,
+        "priority": spec.priority.word,
+    }
+
+
+def show(session: Session, submission: Submission) -> int:
+    spec = submission.spec
+    result: dict[str, Any] = {}
+    if session.parsed.text("dry-run") == "server":
+        answer = session.client.dry_run(spec)
+        spec = jobspec.from_json(answer["spec"])
+        result = {"starts": answer["starts"], "reason": answer["reason"]}
+    result = {"spec": jobspec.to_json(spec), "effective": effective(spec), **result}
+    if "o" in session.parsed:
+        form = session.parsed.text("o")
+        if form == "name":
+            session.say(spec.name)
+        else:
+            print_object(session, result, form)
+        return 0
+    session.write(_for_people(spec, submission.package, result))
+    return 0
+
+
+def _for_people(spec: JobSpec, package: str, result: dict[str, Any]) -> str:
+    servers = spec.role(Role.PSERVER)
+    total = spec.resources_at(spec.trainers.replicas)
+    size = f"{spec.trainers.replicas} trainer{'s' if spec.trainers.replicas > 1 else ''}"
+    if servers:
+        size += f" + {servers.replicas} pserver{'s' if servers.replicas > 1 else ''}"
+    needs = f"{format_cpu(total.cpu_milli)} cpu, {format_memory(total.memory_bytes)}"
+    lines = [
+        f"{spec.name}: nothing was submitted (dry run)",
+        f"  mode       {spec.mode.value}: {size}",
+        f"  needs      {needs}, {total.gpu} gpu in all",
+        f"  entry      {spec.entry or spec.topology}",
+    ]
+    if "starts" in result:
+        reason = f": {result['reason']}" if result["reason"] else ""
+        lines.append(f"  starts     {result['starts']}{reason}")
+    lines.append(f"  in full    {submit_flags.command_line(spec, package)}")
+    return "\n".join(lines) + "\n"

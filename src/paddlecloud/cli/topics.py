@@ -1,0 +1,107 @@
+"""The topics of `paddlecloud help`: exit codes, configuration, environment, packages; and the
+words `flags` and `commands` of the first client.
+
+Texts only; read by `helping`.
+"""
+
+from __future__ import annotations
+
+from paddlecloud.cli.verbs import VERBS
+
+EXIT_CODES = """What the exit code says:
+    0    done
+    1    the request failed
+    2    the command line or the request is wrong
+    3    not logged in, or not allowed
+    4    not found
+    5    conflict: a live job has that name, or the like
+    6    no server answers
+   10    with --wait, --follow or wait: the job did not succeed
+  130    interrupted by Ctrl-C; `submit --follow` and `--wait` only detach, the job goes on
+"""
+
+CONFIG = """~/.paddle/config (on Windows .paddle\\config in your profile folder) says which server
+to talk to and as whom. Any of three forms:
+
+  1  The first datacenter is used; a certificate logs in over TLS.
+
+     datacenter1:
+       username: user
+       usercert: /path/to/user.pem
+       userkey:  /path/to/user-key.pem
+       endpoint: dc1.example.org
+
+  2  The datacenter with `active: true` is used; at most one may have it.
+
+     datacenters:
+     - name: datacenter1
+       active: true
+       username: user
+       password: secret
+       endpoint: http://dc1.example.org
+
+  3  The datacenter that `current-datacenter` names is used. `paddlecloud up` writes this form.
+
+     current-datacenter: local
+     datacenters:
+     - name: local
+       username: user
+       token: pct_...
+       endpoint: http://127.0.0.1:8000
+
+Other settings of a datacenter: `cacert`, the CA that signed the server's certificate (default:
+`ca.pem` beside `usercert`, else the system's); `token`, used instead of a password.
+A token fetched with a password is kept in ~/.paddle/token_cache, one per datacenter, endpoint and
+user, and fetched anew when the server no longer takes it.
+"""
+
+ENVIRONMENT = """Variables the command line reads:
+  PADDLECLOUD_CONFIG     configuration file (default ~/.paddle/config)
+  PADDLECLOUD_ENDPOINT   talk to this server; credentials of another one are not sent to it
+  PADDLECLOUD_TOKEN      log in with this token
+  PADDLECLOUD_HOME       state of the embedded platform (default ~/.paddlecloud)
+  PADDLECLOUD_DEBUG      1: show a traceback with every error
+  NO_COLOR               anything: no colours, on a terminal either
+"""
+
+PACKAGES = """What of a folder is sent with `paddlecloud submit`:
+  All regular files and folders, empty ones too; executable files stay executable.
+  Left behind: .git, .hg, .svn, __pycache__, what .gitignore and .paddleignore name, and symbolic
+  links and special files (these are listed).
+
+The two files are read at the top of the package. One pattern per line:
+  # text      a comment
+  *.gz        any file or folder of that name, at every depth
+  /data       only at the top of the package
+  build/      only folders
+  a/b, **/x   with a / inside, counted from the top; ** crosses folders
+  !keep.gz    sent after all; later lines win, .paddleignore comes last
+A folder that is left behind is not looked into. The server keeps a package by its digest: the
+same files are sent once, and a re-run uses the very same bytes.
+"""
+
+
+def text_of(topic: str) -> str | None:
+    if topic == "flags":
+        return _flags()
+    if topic == "commands":
+        return "".join(f"{verb}\n" for verb in VERBS)
+    return {
+        "exit-codes": EXIT_CODES,
+        "config": CONFIG,
+        "environment": ENVIRONMENT,
+        "packages": PACKAGES,
+    }.get(topic)
+
+
+def _flags() -> str:
+    from paddlecloud.cli.everywhere import FLAGS
+    from paddlecloud.forms.go_flags import help_lines
+
+    lines = [
+        "Flags every subcommand knows, before or after it:",
+        *help_lines(FLAGS),
+        "",
+        "-x v, -x=v, --x v and --x=v are the same; a switch takes no value but may be -x=false.",
+    ]
+    return "\n".join(lines) + "\n"
