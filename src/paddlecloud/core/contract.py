@@ -184,12 +184,10 @@ def _process_endpoints(view: _View) -> Optional[str]:
 
 def _library_path(view: _View) -> Optional[str]:
     """The driver libraries come last: an image's own choice is kept (generation A replaced it)."""
-    if view.job.gpus == 0:
-        return None
     known = [part for part in view.inherited.get("LD_LIBRARY_PATH", "").split(":") if part]
-    if GPU_LIBRARIES not in known:
+    if view.job.gpus and GPU_LIBRARIES not in known:
         known.append(GPU_LIBRARIES)
-    return ":".join(known)
+    return _text(":".join(known))
 
 
 def _python_path(view: _View) -> Optional[str]:

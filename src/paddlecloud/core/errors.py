@@ -169,14 +169,20 @@ ERROR_CLASSES: Mapping[str, type[PaddleCloudError]] = {
 
 def error_from_json(body: Mapping[str, Any]) -> PaddleCloudError:
     """Rebuild the error a server answered with; an unknown code keeps its message."""
-    code = str(body.get("code", ""))
-    message = str(body.get("message", "")) or "the server gave no message"
-    hint, field = str(body.get("hint", "")), str(body.get("field", ""))
+    code, hint, field = (_text(body, key) for key in ("code", "hint", "field"))
+    message = _text(body, "message") or "the server gave no message"
     if code == InvalidInput.code:
+        listed = body.get("faults")
         faults = [
-            Fault(str(f.get("field", "")), str(f.get("problem", "")), str(f.get("value", "")))
-            for f in body.get("faults", ())
-            if isinstance(f, Mapping)
+            Fault(_text(row, "field"), _text(row, "problem"), _text(row, "value"))
+            for row in (listed if isinstance(listed, list | tuple) else ())
+            if isinstance(row, Mapping)
         ]
         return InvalidInput(message, faults=faults, hint=hint, field=field)
     return ERROR_CLASSES.get(code, InternalError)(message, hint=hint, field=field)
+
+
+def _text(body: Mapping[str, Any], key: str) -> str:
+    """A text of the body; whatever else stands there (another program answered) is nothing."""
+    value = body.get(key)
+    return value if isinstance(value, str) else ""
