@@ -17,8 +17,8 @@ from paddlecloud.core.errors import Fault
 from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.core.observed import ReplicaKey, ReplicaObserved
 from paddlecloud.core.resources import Resources
+from paddlecloud.engines.local import inventory
 from paddlecloud.engines.local.config import LocalConfig
-from paddlecloud.engines.local.inventory import Machine, read_machine
 from paddlecloud.engines.local.launching import assign_gpus, make_launch
 from paddlecloud.engines.local.processes import Processes
 from paddlecloud.engines.local.store import Store
@@ -41,7 +41,7 @@ class LocalEngine:
     def __init__(self, config: LocalConfig) -> None:
         self.cluster = config.cluster
         self._config = config
-        self._machine: Machine = read_machine(config)
+        self._total = inventory.machine(config)
         self._store = Store(config.state_dir / "engine.db")
         self._queue = WorkQueue()
         self._processes = Processes(config, self._queue.add)
@@ -102,8 +102,8 @@ class LocalEngine:
         for record in self._store.live_runs():
             if record.grant.trainers:
                 held += record.job.spec.resources_at(record.grant.trainers)
-        total = self._machine.grantable
-        return Capacity(total, total - held, self._machine.cores, tuple(self._processes.notes()))
+        free = self._total - held
+        return Capacity(self._total, free, inventory.count_cores(), self._processes.notes())
 
     def set_quota(self, quotas: Mapping[int, Quota]) -> None:
         self._quotas = dict(quotas)
@@ -160,7 +160,6 @@ class LocalEngine:
             before = record.grant
             if (before.trainers, before.reason) != (grant.trainers, grant.reason):
                 self._set_grant(record, grant)
-            if before.trainers != grant.trainers or record.status.reason != grant.reason:
                 self._reconcile(job_id)
 
     def _set_grant(self, record: RunRecord, grant: Grant) -> None:
@@ -189,10 +188,10 @@ class LocalEngine:
             for cards in self._store.gpus(record.job.job_id).values()
             for card in cards
         }
-        return [card for card in self._machine.gpus if card not in held]
+        return [card for card in range(self._total.gpu) if card not in held]
 
     def _nodes(self) -> tuple[Node, ...]:
-        return (Node(self.cluster, self._machine.grantable),)
+        return (Node(self.cluster, self._total),)
 
     def _forget(self, job_id: str) -> None:
         self._store.forget(job_id)

@@ -1,0 +1,397 @@
+"""What every `Engine` promises, run on each implementation with real programs.
+
+An engine under test comes with a `Bench`: how to make a working directory for a job on it. The
+suite says nothing of processes or pods; faults particular to one kind are tested beside it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from paddlecloud.core.jobspec import JobSpec, Mode, Priority, RestartRule, Role, RoleSpec
+from paddlecloud.core.observed import ReplicaKey, ReplicaState
+from paddlecloud.core.phases import TERMINAL, Phase
+from paddlecloud.core.resources import Resources
+from paddlecloud.engines.local.config import LocalConfig
+from paddlecloud.engines.local.engine import LocalEngine
+from paddlecloud.engines.protocols import Change, Engine, JobRun
+from paddlecloud.scheduling.snapshot import Quota
+
+TIMEOUT_S = 60
+SMALL = Resources(100, 64 * 2**20)
+_ids = itertools.count(1)
+
+
+@dataclass
+class Bench:
+    """One engine, what it has told so far, and a place for jobs' files."""
+
+    make: object  # () -> Engine, on the same state each time
+    workdir: str
+    engine: Engine
+    told: list[Change] = field(default_factory=list)
+
+    def restart(self) -> None:
+        self.engine.close()
+        self.engine = self.make()
+        self.engine.start()
+
+    def read(self, timeout_s: float = 0) -> None:
+        after = self.told[-1].cursor if self.told else 0
+        self.told += self.engine.watch(after, timeout_s)
+
+    def phases(self, job: JobRun) -> list[Phase]:
+        self.read()
+        seen = [c.status.phase for c in self._of(job) if c.status]
+        return [phase for phase, _ in itertools.groupby(seen)]
+
+    def last(self, job: JobRun) -> Change:
+        return [c for c in self._of(job) if c.status][-1]
+
+    def events(self, job: JobRun) -> list[str]:
+        self.read()
+        return [c.event.reason for c in self._of(job) if c.event]
+
+    def _of(self, job: JobRun) -> list[Change]:
+        return [c for c in self.told if (c.job_id, c.run) == (job.job_id, job.run)]
+
+    def until(self, job: JobRun, *phases: Phase) -> Change:
+        """Wait until the run is in one of these phases; fails when the time is up."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < deadline:
+            seen = [c for c in self._of(job) if c.status]
+            if seen and seen[-1].status.phase in phases:
+                return seen[-1]
+            self.read(1.0)
+        raise AssertionError(f"never {phases}; told {self.phases(job)}: {self.told[-3:]}")
+
+    def end(self, job: JobRun) -> Change:
+        return self.until(job, *TERMINAL)
+
+    def log_text(self, job: JobRun, role: Role = Role.TRAINER, index: int = 0, attempt=1) -> str:
+        key = ReplicaKey(job.job_id, job.run, role, index, attempt)
+        return self.engine.log(key, 0, 2**20).data.decode()
+
+    def put(self, entry: str = "true", **changes) -> JobRun:
+        job = a_job(self.workdir, entry, **changes)
+        self.engine.put(job)
+        return job
+
+
+def a_job(
+    workdir: str,
+    entry: str,
+    *,
+    mode: Mode = Mode.SINGLE,
+    trainers: int = 1,
+    pservers: int = 0,
+    each: Resources = SMALL,
+    least: int = -1,
+    most: int = -1,
+    account_id: int = 1,
+    run: int = 1,
+    **spec,
+) -> JobRun:
+    number = next(_ids)
+    roles = [RoleSpec(Role.TRAINER, trainers, each, least, most)]
+    if pservers:
+        roles.append(RoleSpec(Role.PSERVER, pservers, each))
+    wish = JobSpec(
+        name=f"job{number}",
+        mode=mode,
+        roles=tuple(roles),
+        entry=entry,
+        package=workdir,
+        cluster="local",
+        grace_s=spec.pop("grace_s", 1.0),
+        **spec,
+    )
+    job_id = f"job-{number:016x}"
+    return JobRun(job_id, run, wish, account_id, "alice", time.time() + number / 1e3)
+
+
+@pytest.fixture(params=["plain", pytest.param("bwrap", marks=pytest.mark.needs("bubblewrap"))])
+def bench(request, tmp_path: Path) -> Iterator[Bench]:
+    home = tmp_path / "pfs" / "home" / "alice"
+    (home / "work").mkdir(parents=True)
+    (tmp_path / "pfs" / "public").mkdir()
+    config = LocalConfig(
+        state_dir=tmp_path,
+        pfs_root=tmp_path / "pfs",
+        sandbox="none" if request.param == "plain" else "bwrap",
+        gpus=4,
+    )
+    engine = LocalEngine(config)
+    engine.start()
+    bench = Bench(lambda: LocalEngine(config), "/pfs/local/home/alice/work", engine)
+    yield bench
+    for record in bench.engine.snapshot().jobs:
+        bench.engine.cancel(record.job_id, 1, "test is over")
+        bench.engine.cancel(record.job_id, 2, "test is over")
+    deadline = time.monotonic() + TIMEOUT_S
+    while bench.engine.snapshot().jobs and time.monotonic() < deadline:
+        bench.read(0.5)
+    bench.engine.close()
+
+
+def test_runs_a_job_through_its_phases(bench):
+    job = bench.put("echo hello")
+    assert bench.end(job).status.phase == Phase.SUCCEEDED
+    assert bench.phases(job)[-1] == Phase.SUCCEEDED
+    assert "hello" in bench.log_text(job)
+    assert {"Admitted", "Succeeded"} <= set(bench.events(job))
+
+
+def test_tells_every_change_again_to_a_watcher_that_starts_over(bench):
+    job = bench.put("true")
+    bench.end(job)
+    cursors = [c.cursor for c in bench.engine.watch(0, 0)]
+    assert cursors == sorted(set(cursors))
+    assert len(cursors) >= len(bench.told)
+
+
+def test_putting_a_run_twice_runs_it_once(bench):
+    job = bench.put("echo x >> count")
+    bench.engine.put(job)
+    bench.end(job)
+    bench.engine.put(job)
+    other = bench.put("wc -l < count")
+    bench.end(other)
+    assert bench.log_text(other).strip() == "1"
+
+
+def test_reports_exit_code_and_message_of_the_first_to_fail(bench):
+    entry = 'echo "no space" > "${PADDLECLOUD_TERMINATION_LOG:-/dev/termination-log}"; exit 7'
+    end = bench.end(bench.put(entry)).status
+    assert end.phase == Phase.FAILED
+    assert (end.failure.exit.code, end.failure.exit.message) == (7, "no space")
+
+
+def test_stops_parameter_servers_when_trainers_are_done(bench):
+    entry = 'test "$TRAINING_ROLE" = TRAINER || exec sleep 1000'
+    job = bench.put(entry, mode=Mode.PS, trainers=2, pservers=2)
+    change = bench.end(job)
+    assert change.status.phase == Phase.SUCCEEDED
+    assert all(not seen.alive for seen in change.replicas)
+    assert len({seen.address for seen in change.replicas}) == 4
+
+
+def test_gives_each_replica_its_rank_and_peers(bench):
+    job = bench.put(
+        "echo $RANK $WORLD_SIZE $PADDLE_TRAINER_ENDPOINTS", mode=Mode.COLLECTIVE, trainers=2
+    )
+    bench.end(job)
+    first, second = (bench.log_text(job, index=i).split() for i in (0, 1))
+    assert (first[:2], second[:2]) == (["0", "2"], ["1", "2"])
+    assert first[2] == second[2]
+    assert len(set(first[2].split(","))) == 2
+
+
+def test_restarts_a_gang_together_and_only_within_the_budget(bench):
+    rule = RestartRule(max_restarts=1, backoff_s=0.01)
+    entry = 'test "$RANK" = 0 && exec sleep 1000; exit 9'
+    job = bench.put(entry, mode=Mode.COLLECTIVE, trainers=2, restart=rule)
+    end = bench.end(job)
+    assert (end.status.phase, end.status.restarts) == (Phase.FAILED, 1)
+    assert sorted((r.key.index, r.key.attempt) for r in end.replicas) == [
+        (0, 1),
+        (0, 2),
+        (1, 1),
+        (1, 2),
+    ]
+
+
+def test_restarts_a_failed_trainer_alone_beside_parameter_servers(bench):
+    rule = RestartRule(max_restarts=1, backoff_s=0.01)
+    entry = (
+        'test "$TRAINING_ROLE" = PSERVER && exec sleep 1000; '
+        'test "$PADDLECLOUD_ATTEMPT$RANK" = 11 && exit 5; echo "mode $TEST_MODE"'
+    )
+    job = bench.put(entry, mode=Mode.PS, trainers=2, pservers=1, restart=rule)
+    end = bench.end(job)
+    assert end.status.phase == Phase.SUCCEEDED
+    attempts = {r.key.short: r.key.attempt for r in end.replicas}
+    assert attempts == {"trainer-0": 1, "trainer-1": 2, "pserver-0": 1}
+
+
+def test_trainer_0_that_comes_back_does_not_reset_the_servers(bench):
+    rule = RestartRule(max_restarts=1, backoff_s=0.01)
+    entry = (
+        'test "$TRAINING_ROLE" = PSERVER && exec sleep 1000; '
+        'test "$PADDLECLOUD_ATTEMPT" = 1 && exit 5; echo "mode $TEST_MODE"'
+    )
+    job = bench.put(entry, mode=Mode.PS, trainers=1, pservers=1, restart=rule)
+    bench.end(job)
+    assert bench.log_text(job, attempt=2).strip() == "mode 1"
+
+
+def test_kill_ends_everything(bench):
+    job = bench.put("sleep 1000", mode=Mode.COLLECTIVE, trainers=2)
+    bench.until(job, Phase.RUNNING)
+    bench.engine.cancel(job.job_id, 1, "by alice")
+    end = bench.end(job)
+    assert (end.status.phase, end.status.reason) == (Phase.KILLED, "by alice")
+    assert all(not seen.alive for seen in end.replicas)
+
+
+def test_killing_a_waiting_job_needs_no_room(bench):
+    everything = Resources(bench.engine.capacity().total.cpu_milli, 2**20)
+    holder = bench.put("sleep 1000", each=everything)
+    bench.until(holder, Phase.RUNNING)
+    waiter = bench.put("true")
+    bench.until(waiter, Phase.QUEUED)
+    bench.engine.cancel(waiter.job_id, 1, "enough")
+    assert bench.end(waiter).status.phase == Phase.KILLED
+    bench.engine.cancel(holder.job_id, 1, "enough")
+
+
+def test_wall_time_ends_a_job(bench):
+    assert bench.end(bench.put("sleep 1000", wall_time_s=1)).status.phase == Phase.TIMED_OUT
+
+
+def test_a_waiting_job_has_a_reason_and_starts_when_there_is_room(bench):
+    everything = Resources(bench.engine.capacity().total.cpu_milli, 2**20)
+    holder = bench.put("sleep 1000", each=everything)
+    bench.until(holder, Phase.RUNNING)
+    waiter = bench.put("true")
+    told = bench.until(waiter, Phase.QUEUED)
+    assert holder.spec.name in told.status.reason
+    assert bench.engine.explain(waiter.job_id).position == 1
+    bench.engine.cancel(holder.job_id, 1, "make room")
+    assert bench.end(waiter).status.phase == Phase.SUCCEEDED
+
+
+def test_higher_priority_goes_first(bench):
+    everything = Resources(bench.engine.capacity().total.cpu_milli, 2**20)
+    holder = bench.put("sleep 1000", each=everything)
+    bench.until(holder, Phase.RUNNING)
+    low = bench.put("true", each=everything)
+    high = bench.put("true", each=everything, priority=Priority.HIGH)
+    bench.until(high, Phase.QUEUED)
+    bench.engine.cancel(holder.job_id, 1, "make room")
+    low_start = bench.end(low).status.started_at
+    assert bench.end(high).status.started_at < low_start
+
+
+def test_an_elastic_job_starts_at_the_largest_size_that_fits(bench):
+    total = bench.engine.capacity().total
+    half = Resources(total.cpu_milli // 2, 2**20)
+    holder = bench.put("sleep 1000", each=half)
+    bench.until(holder, Phase.RUNNING)
+    quarter = Resources(total.cpu_milli // 4, 2**20)
+    job = bench.put(
+        "echo $WORLD_SIZE", mode=Mode.COLLECTIVE, trainers=4, least=1, most=4, each=quarter
+    )
+    bench.end(job)
+    assert bench.log_text(job).strip() == "2"
+
+
+def test_gives_cards_to_one_replica_only(bench):
+    each = replace(SMALL, gpu=2)
+    job = bench.put("echo $CUDA_VISIBLE_DEVICES", mode=Mode.COLLECTIVE, trainers=2, each=each)
+    bench.end(job)
+    given = [bench.log_text(job, index=i).strip().split(",") for i in (0, 1)]
+    assert sorted(itertools.chain(*given)) == ["0", "1", "2", "3"]
+
+
+def test_cards_of_an_ended_job_are_free_again(bench):
+    each = replace(SMALL, gpu=4)
+    first, second = (bench.put("true", each=each) for _ in range(2))
+    assert bench.end(first).status.phase == Phase.SUCCEEDED
+    assert bench.end(second).status.phase == Phase.SUCCEEDED
+
+
+def test_refuses_what_can_never_fit_with_the_number(bench):
+    job = a_job(bench.workdir, "true", each=replace(SMALL, gpu=5))
+    faults = bench.engine.check(job.spec)
+    assert faults
+    assert "5" in faults[0].problem
+    assert "4" in faults[0].problem
+
+
+def test_holds_an_account_to_its_quota(bench):
+    bench.engine.set_quota({1: Quota(replicas=1)})
+    first = bench.put("sleep 1000")
+    bench.until(first, Phase.RUNNING)
+    second = bench.put("true")
+    assert "quota" in bench.until(second, Phase.QUEUED).status.reason
+    other = bench.put("true", account_id=2)
+    assert bench.end(other).status.phase == Phase.SUCCEEDED
+    bench.engine.set_quota({})
+    assert bench.end(second).status.phase == Phase.SUCCEEDED
+
+
+def test_a_rerun_is_a_run_of_its_own(bench):
+    job = bench.put("echo run $PADDLECLOUD_RUN")
+    bench.end(job)
+    again = replace(job, run=2)
+    bench.engine.put(again)
+    bench.end(again)
+    assert bench.log_text(job).strip() == "run 1"
+    assert bench.log_text(again).strip() == "run 2"
+
+
+def test_a_restarted_engine_goes_on_where_it_was(bench):
+    go = f"{bench.workdir}/go"
+    job = bench.put(f'while ! test -e "{go}" -o -e go; do sleep 0.05; done; exit 3')
+    running = bench.until(job, Phase.RUNNING)
+    bench.restart()
+    ender = bench.put("touch go")
+    bench.end(ender)
+    end = bench.end(job)
+    assert (end.status.phase, end.status.failure.exit.code) == (Phase.FAILED, 3)
+    assert end.status.started_at == running.status.started_at
+
+
+def test_a_deleted_job_is_gone_with_its_log(bench):
+    job = bench.put("echo secret")
+    bench.end(job)
+    key = ReplicaKey(job.job_id, 1, Role.TRAINER, 0, 1)
+    bench.engine.delete(job.job_id)
+    assert bench.engine.log(key, 0, 100).data == b""
+    assert all(c.job_id != job.job_id for c in bench.engine.watch(0, 0))
+
+
+def test_deleting_a_live_job_kills_it_first(bench):
+    job = bench.put("sleep 1000")
+    bench.until(job, Phase.RUNNING)
+    bench.engine.delete(job.job_id)
+    deadline = time.monotonic() + TIMEOUT_S
+    while bench.engine.snapshot().jobs and time.monotonic() < deadline:
+        bench.engine.watch(0, 0.05)
+    assert not bench.engine.snapshot().jobs
+
+
+def test_reads_a_log_by_byte_cursor(bench):
+    job = bench.put("printf 0123456789")
+    bench.end(job)
+    key = ReplicaKey(job.job_id, 1, Role.TRAINER, 0, 1)
+    first = bench.engine.log(key, 0, 4)
+    assert (first.data, first.next, first.size) == (b"0123", 4, 10)
+    rest = bench.engine.log(key, first.next, 100)
+    assert (rest.data, rest.next, rest.ended) == (b"456789", 10, True)
+    assert bench.engine.log(key, -3, 100).data == b"789"
+
+
+def test_a_missing_working_directory_is_a_start_failure(bench):
+    job = a_job("/pfs/local/home/alice/nowhere", "true")
+    bench.engine.put(job)
+    end = bench.end(job)
+    assert end.status.phase == Phase.FAILED
+    assert end.status.failure.exit.cause == "start_failed"
+    assert "nowhere" in end.status.failure.exit.message
+    assert end.replicas[0].state == ReplicaState.ENDED
+
+
+def test_the_contract_is_run_for_real(bench):
+    """A control: the programs of this suite are processes of their own."""
+    job = bench.put("echo $$")
+    bench.end(job)
+    assert int(bench.log_text(job)) != os.getpid()
