@@ -27,6 +27,7 @@ from typing import Any
 
 from paddlecloud.core.jobspec import Role
 from paddlecloud.core.observed import EndCause, Exit, ReplicaKey, ReplicaState
+from paddlecloud.engines.local import linux
 from paddlecloud.engines.protocols import Launch
 
 
@@ -131,6 +132,14 @@ class AttemptDir:
             return parse_status(self.status.read_bytes())
         except FileNotFoundError:
             return Status()
+
+    def has_begun(self) -> bool:
+        """Whether its process ever said something, or is alive and about to."""
+        try:
+            said = self.status.stat().st_size
+        except FileNotFoundError:
+            return False
+        return said > 0 or linux.is_locked(self.status)
 
     def read_launch(self) -> dict[str, Any] | None:
         return _read_json(self.path / "launch.json")

@@ -16,15 +16,12 @@ import logging
 import os
 import secrets
 import shutil
-import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from paddlecloud.core.observed import ReplicaKey, ReplicaObserved, ReplicaState
+from paddlecloud.core.errors import Conflict
+from paddlecloud.core.observed import ReplicaKey, ReplicaState
 from paddlecloud.engines.local import linux, remains
 from paddlecloud.engines.local.attempts import (
     AttemptDir,
@@ -36,59 +33,23 @@ from paddlecloud.engines.local.attempts import (
     marker_name,
     parse_marker,
 )
-from paddlecloud.engines.local.cgroups import Cgroups, Group
+from paddlecloud.engines.local.bounding import LogBounder
+from paddlecloud.engines.local.cgroups import Cgroups
 from paddlecloud.engines.local.config import LocalConfig
-from paddlecloud.engines.local.logs import LogFile
+from paddlecloud.engines.local.kept import Kept
 from paddlecloud.engines.local.outcomes import MAX_MESSAGE_BYTES, Facts, judge
 from paddlecloud.engines.local.spawning import CannotStart, Spawner
+from paddlecloud.engines.local.stopping import Stopper
+from paddlecloud.engines.local.tailing import Tail
 from paddlecloud.engines.local.watching import Watcher
 from paddlecloud.engines.protocols import Launch
 
 log = logging.getLogger(__name__)
 
 _RETRY_S = 0.02  # looking again for what the kernel is about to finish
-_KILL_AGAIN_S = 0.2
-_GIVE_UP_ROUNDS = 250  # 5 s: a process stuck in the kernel must not hold its job for ever
-_LOG_CHECK_S = 1.0
-_LOG_CHECK_BUSY_S = 0.1
-
-
-@dataclass(slots=True)
-class Kept:
-    """One attempt as this process knows it; all of it can be read again from `dir`."""
-
-    key: ReplicaKey
-    dir: AttemptDir
-    cookie: str = ""
-    address: str = ""
-    memory_bytes: int = 0
-    is_sandboxed: bool = False
-    group: Group | None = None
-    started_at: float | None = None
-    result: Result | None = None
-    stopping: bool = False
-    pidfd: int = -1
-    pid: int = 0
-    notify_fd: int = -1
-    rounds: int = 0  # of killing, or of looking for remains
-    log_bytes: int = 0
-
-    @property
-    def log(self) -> LogFile:
-        return LogFile(self.dir.log, self.dir.dropped)
-
-    def observed(self) -> ReplicaObserved:
-        result = self.result
-        state = ReplicaState.PENDING if self.started_at is None else ReplicaState.RUNNING
-        return ReplicaObserved(
-            key=self.key,
-            state=state if result is None else result.state,
-            started_at=self.started_at if result is None else result.started_at,
-            ended_at=None if result is None else result.ended_at,
-            exit=None if result is None else result.exit,
-            stopping=self.stopping,
-            address=self.address,
-        )
+_RETRY_CAP_S = 1.0
+_GIVE_UP_S = 5.0  # a process stuck in the kernel must not hold its job for ever
+_RUNS_REMEMBERED = 512
 
 
 class Keeper:
@@ -102,7 +63,6 @@ class Keeper:
         has_gpus: bool,
         on_change: Callable[[str], None],
     ) -> None:
-        self._config = config
         self._jobs_dir = config.state_dir / "jobs"
         self._live_dir = config.state_dir / "live"
         self._live_dir.mkdir(parents=True, exist_ok=True)
@@ -114,74 +74,75 @@ class Keeper:
         self._lock = threading.RLock()
         self._runs: dict[tuple[str, int], dict[ReplicaKey, Kept]] = {}
         self._live: dict[ReplicaKey, Kept] = {}
-        self._checks_logs = False
         self._watcher = Watcher("replicas")
+        self._stopper = Stopper(self._watcher)
+        self.bounder = LogBounder(config, self._watcher, self.live)
+        self.tail = Tail(self._watcher)
 
     # --- what is known ------------------------------------------------------------------------
 
+    def live(self) -> list[Kept]:
+        with self._lock:
+            return list(self._live.values())
+
     def of_run(self, job_id: str, run: int) -> list[Kept]:
         with self._lock:
-            return list(self._run(job_id, run).values())
+            return [kept for _, kept in sorted(self._run(job_id, run).items())]
 
     def find(self, key: ReplicaKey) -> Kept | None:
         with self._lock:
             return self._run(key.job_id, key.run).get(key)
 
     def _run(self, job_id: str, run: int) -> dict[ReplicaKey, Kept]:
+        """What is remembered of a run; what is over is read from disk when first asked for."""
         known = self._runs.get((job_id, run))
         if known is None:
-            known = {}
+            known = self._runs[job_id, run] = {}
             for key, directory in attempts_of_run(self._jobs_dir, job_id, run):
-                result = directory.read_result()
                 launch = directory.read_launch()
-                if result is not None and launch is not None:
-                    known[key] = self._kept(key, directory, launch)
-                    known[key].result = result
-            self._runs[job_id, run] = known
+                if launch is not None and directory.read_result() is not None:
+                    known[key] = Kept.from_disk(key, directory, launch)
+            self._forget_the_oldest()
         return known
 
-    @staticmethod
-    def _kept(key: ReplicaKey, directory: AttemptDir, launch: dict[str, Any]) -> Kept:
-        dirs = tuple(Path(path) for path in launch["cgroup_dirs"])
-        return Kept(
-            key,
-            directory,
-            cookie=launch["cookie"],
-            address=launch["address"],
-            memory_bytes=launch["memory_bytes"],
-            is_sandboxed=launch["is_sandboxed"],
-            group=Group(dirs) if dirs else None,
-            stopping=directory.read_stop() is not None,
-        )
-
-    def forget_job(self, job_id: str) -> None:
-        with self._lock:
-            for name in [name for name in self._runs if name[0] == job_id]:
+    def _forget_the_oldest(self) -> None:
+        spare = len(self._runs) - _RUNS_REMEMBERED
+        if spare > 0:
+            in_use = {(key.job_id, key.run) for key in self._live}
+            # Never the last one: it was just asked for.
+            for name in [n for n in list(self._runs)[:-1] if n not in in_use][:spare]:
                 del self._runs[name]
 
-    def holes_fail(self) -> bool:
-        return False
+    def discard_job(self, job_id: str) -> None:
+        with self._lock:
+            if any(key.job_id == job_id for key in self._live):
+                raise Conflict(f"{job_id} still has replicas", hint="stop them first")
+            for name in [name for name in self._runs if name[0] == job_id]:
+                del self._runs[name]
+        shutil.rmtree(self._jobs_dir / job_id, ignore_errors=True)
 
     # --- beginning ----------------------------------------------------------------------------
 
     def create(self, launch: Launch) -> None:
         key = launch.key
         kept = Kept(key, AttemptDir(attempt_path(self._jobs_dir, key)))
-        with self._lock:
-            run = self._run(key.job_id, key.run)
-            if key in run:
-                return
-            run[key] = kept
-            self._live[key] = kept
-        kept.cookie = secrets.token_hex(16)
-        kept.address = launch.address
-        kept.memory_bytes = launch.resources.memory_bytes
-        kept.is_sandboxed = self._is_sandboxed
-        try:
-            self._begin(kept, launch)
-        except (CannotStart, OSError) as error:
-            reason = str(error)
-            self._watcher.after(0, lambda: self._fail_start(kept, reason))
+        with kept.beginning:
+            with self._lock:
+                run = self._run(key.job_id, key.run)
+                if key in run:
+                    return
+                run[key] = self._live[key] = kept
+            kept.cookie = secrets.token_hex(16)
+            kept.address = launch.address
+            kept.memory_bytes = launch.resources.memory_bytes
+            kept.is_sandboxed = self._is_sandboxed
+            try:
+                self._begin(kept, launch)
+            except CannotStart as error:
+                self._fail_start(kept, str(error))
+            except OSError as error:
+                self._fail_start(kept, f"{error.strerror}: {error.filename or 'spawn'}")
+        self.bounder.wake()
 
     def _begin(self, kept: Kept, launch: Launch) -> None:
         (self._live_dir / marker_name(kept.key)).touch()
@@ -205,10 +166,9 @@ class Keeper:
         kept.notify_fd = spawned.notify_fd
         self._watcher.watch(kept.notify_fd, lambda: self._on_word(kept))
         self._follow(kept, spawned.pid)
-        self._check_logs_soon()
 
     def _fail_start(self, kept: Kept, reason: str) -> None:
-        self._settle(kept, Status(start_failure=reason))
+        self._watcher.after(0, lambda: self._settle(kept, Status(start_failure=reason)))
 
     # --- hearing ------------------------------------------------------------------------------
 
@@ -228,11 +188,11 @@ class Keeper:
         if kept.started_at is not None or kept.result is not None:
             return
         status = kept.dir.read_status()
-        if status.started_at is not None and not status.start_failure:
+        if status.started_at is not None:
             kept.started_at = status.started_at
             self._on_change(kept.key.job_id)
             if kept.stopping:
-                self._terminate(kept)
+                self._stopper.terminate(kept)
 
     def _on_gone(self, kept: Kept) -> None:
         """The process we followed ended: the attempt is over, unless its sandbox lives on."""
@@ -244,34 +204,45 @@ class Keeper:
         kept.rounds = 0
         self._settle_when_empty(kept)
 
+    def _again(self, kept: Kept) -> None:
+        delay_s = min(_RETRY_CAP_S, _RETRY_S * 1.2**kept.rounds)
+        kept.rounds += 1
+        self._watcher.after(delay_s, lambda: self._settle_when_empty(kept))
+
     def _settle_when_empty(self, kept: Kept) -> None:
-        if kept.result is not None:
+        """It is over when nobody holds its lock and nothing of it runs."""
+        if kept.result is not None or kept.pidfd >= 0:
             return
-        if linux.is_locked(kept.dir.status):
-            self._find_again(kept)
-            return
+        try:
+            if linux.is_locked(kept.dir.status):
+                self._find_again(kept)
+            elif not self._has_remains(kept) or kept.rounds * _RETRY_S > _GIVE_UP_S:
+                self._settle(kept, kept.dir.read_status())
+            else:
+                self._again(kept)
+        except OSError:
+            log.exception("cannot see how %s ended; looking again", kept.dir.path)
+            self._again(kept)
+
+    def _has_remains(self, kept: Kept) -> bool:
+        """Kill what is left of it; whether there was something."""
         found = kept.group.kill() if kept.group is not None else set()
         if not kept.is_sandboxed:
             found |= remains.kill_all(remains.carriers(kept.cookie))
-        if any(remains.is_running(pid) for pid in found) and kept.rounds < _GIVE_UP_ROUNDS:
-            kept.rounds += 1
-            self._watcher.after(_RETRY_S, lambda: self._settle_when_empty(kept))
-            return
-        self._settle(kept, kept.dir.read_status())
+        return any(remains.is_running(pid) for pid in found)
 
     def _find_again(self, kept: Kept) -> None:
         """Alive, but not as the process we knew: look for it by its sandbox and its cookie."""
-        pid = self._shim_pid(kept) or min(remains.carriers(kept.cookie), default=None)
+        pid = kept.shim_pid() or min(remains.carriers(kept.cookie), default=None)
         try:
             if pid is None:
                 raise ProcessLookupError
             self._follow(kept, pid)
         except ProcessLookupError:
-            self._watcher.after(_RETRY_S, lambda: self._settle_when_empty(kept))
+            self._again(kept)
 
     def _settle(self, kept: Kept, status: Status) -> None:
         """Judge and write down how it ended; after this nothing about it changes."""
-        self._let_go_of_words(kept)
         termination = b""
         with contextlib.suppress(OSError), open(kept.dir.termination, "rb") as file:
             termination = file.read(MAX_MESSAGE_BYTES)
@@ -285,20 +256,21 @@ class Keeper:
         self._end(kept, judge(facts))
 
     def _end(self, kept: Kept, result: Result) -> None:
+        self._let_go_of_words(kept)
+        self.bounder.shorten(kept)
         try:
-            self._shorten(kept)
             kept.dir.write_result(result)
         except OSError:
             # A full disk: known now, judged again from the status file by a successor.
             log.exception("cannot write the result of %s", kept.dir.path)
         else:
             (self._live_dir / marker_name(kept.key)).unlink(missing_ok=True)
-        kept.started_at = result.started_at
-        kept.result = result
         if kept.group is not None:
             kept.group.remove()
         with self._lock:
+            kept.result = result
             self._live.pop(kept.key, None)
+        self.tail.wake_all()
         self._on_change(kept.key.job_id)
 
     def _let_go_of_words(self, kept: Kept) -> None:
@@ -311,63 +283,15 @@ class Keeper:
 
     def stop(self, key: ReplicaKey, grace_s: float) -> None:
         kept = self.find(key)
-        if kept is None or kept.result is not None:
+        if kept is None:
             return
-        with self._lock:
-            if kept.stopping:
+        with kept.beginning:
+            if kept.result is not None or kept.stopping:
                 return
             kept.stopping = True
-        kept.dir.write_stop(time.monotonic() + grace_s)
-        self._escalate(kept, grace_s)
-
-    def _escalate(self, kept: Kept, grace_s: float) -> None:
-        kept.rounds = 0
-        self._watcher.after(0, lambda: self._terminate(kept))
-        self._watcher.after(max(0.0, grace_s), lambda: self._kill(kept))
-
-    def _shim_pid(self, kept: Kept) -> int | None:
-        """The shim's pid on the host, if it is surely the shim."""
-        pid = kept.dir.sandbox_pid() if kept.is_sandboxed else kept.pid
-        return pid if pid and remains.carries(pid, kept.cookie) else None
-
-    def _signal_shim(self, kept: Kept, number: signal.Signals) -> bool:
-        pid = self._shim_pid(kept)
-        if pid is None:
-            return False
-        try:
-            pidfd = os.pidfd_open(pid)
-        except OSError:
-            return False
-        try:
-            if not remains.carries(pid, kept.cookie):
-                return False
-            signal.pidfd_send_signal(pidfd, number)
-        except OSError:
-            return False
-        finally:
-            os.close(pidfd)
-        return True
-
-    def _terminate(self, kept: Kept) -> None:
-        # Before the program runs nobody would hear it; `_look` comes back to this.
-        if kept.result is None and kept.started_at is not None:
-            self._signal_shim(kept, signal.SIGTERM)
-
-    def _kill(self, kept: Kept) -> None:
-        """Comes back until it is over."""
-        if kept.result is not None:
-            return
-        if kept.is_sandboxed:
-            if not self._signal_shim(kept, signal.SIGKILL) and kept.pid:
-                remains.kill_all([kept.pid])
-        elif kept.rounds == 0:
-            self._signal_shim(kept, signal.SIGUSR1)  # it kills all that descends from it
-        else:
-            remains.kill_all(remains.relatives(kept.pid) | remains.carriers(kept.cookie))
-        if kept.group is not None:
-            kept.group.kill()
-        kept.rounds += 1
-        self._watcher.after(_KILL_AGAIN_S, lambda: self._kill(kept))
+            with contextlib.suppress(FileNotFoundError):  # it could not even be begun
+                kept.dir.write_stop(time.monotonic() + grace_s)
+        self._stopper.begin(kept, grace_s)
 
     # --- adopting -----------------------------------------------------------------------------
 
@@ -375,84 +299,56 @@ class Keeper:
         boot_id = linux.boot_id()
         for marker in sorted(self._live_dir.iterdir()):
             key = parse_marker(marker.name)
-            if key is not None:
-                self._adopt(key, marker, boot_id)
-        self._cgroups.sweep([kept.group for kept in self._live.values() if kept.group])
-        self._check_logs_soon()
+            if key is not None and not self._adopt(key, boot_id):
+                marker.unlink(missing_ok=True)
+        live = self.live()
+        self._cgroups.sweep([kept.group for kept in live if kept.group])
+        if live:
+            self.bounder.wake()
 
-    def _adopt(self, key: ReplicaKey, marker: Path, boot_id: str) -> None:
+    def _adopt(self, key: ReplicaKey, boot_id: str) -> bool:
+        """Take over what is not over; False if there is nothing to take over."""
         directory = AttemptDir(attempt_path(self._jobs_dir, key))
         launch = directory.read_launch()
-        has_begun = directory.status.exists() and directory.status.stat().st_size > 0
-        is_alive = linux.is_locked(directory.status)
-        is_over = directory.read_result() is not None
+        if directory.read_result() is not None:
+            return False
         is_of_this_boot = launch is not None and launch["boot_id"] == boot_id
-        if launch is None or (is_of_this_boot and not (has_begun or is_alive or is_over)):
-            shutil.rmtree(directory.path, ignore_errors=True)
-            marker.unlink(missing_ok=True)
-            return
-        if is_over:
-            marker.unlink(missing_ok=True)
-            return
-        kept = self._kept(key, directory, launch)
+        if launch is None or (is_of_this_boot and not directory.has_begun()):
+            shutil.rmtree(directory.path, ignore_errors=True)  # nothing was ever started
+            return False
+        kept = Kept.from_disk(key, directory, launch)
+        kept.started_at = directory.read_status().started_at
         with self._lock:
-            self._run(key.job_id, key.run)[key] = kept
-            self._live[key] = kept
-        status = directory.read_status()
-        kept.started_at = status.started_at
-        if not is_of_this_boot:
-            lost = Result(ReplicaState.LOST, status.started_at, time.time(), None)
-            self._watcher.after(0, lambda: self._end(kept, lost))
-            return
-        process = directory.read_process()
-        if process and linux.start_ticks(process[0]) == process[1]:
-            self._follow(kept, process[0])
-            self._look_until_started(kept)
+            self._run(key.job_id, key.run)[key] = self._live[key] = kept
+        if is_of_this_boot:
+            self._take_over(kept)
         else:
+            lost = Result(ReplicaState.LOST, kept.started_at, time.time(), None)
+            self._watcher.after(0, lambda: self._end(kept, lost))
+        return True
+
+    def _take_over(self, kept: Kept) -> None:
+        process = kept.dir.read_process()
+        if process and linux.start_ticks(process[0]) == process[1]:
+            with contextlib.suppress(ProcessLookupError):
+                self._follow(kept, process[0])
+        if kept.pidfd < 0:
             self._watcher.after(0, lambda: self._settle_when_empty(kept))
-        kill_at_s = directory.read_stop()
+        self._look_until_started(kept)
+        kill_at_s = kept.dir.read_stop()
         if kill_at_s is not None:
-            self._escalate(kept, kill_at_s - time.monotonic())
+            self._stopper.begin(kept, kill_at_s - time.monotonic())
 
     def _look_until_started(self, kept: Kept) -> None:
         """An adopted shim cannot call us, and it was just about to start its program."""
         self._look(kept)
-        if kept.started_at is None and kept.result is None and kept.pidfd >= 0:
+        if kept.started_at is None and kept.result is None:
             self._watcher.after(_RETRY_S, lambda: self._look_until_started(kept))
-
-    # --- logs ---------------------------------------------------------------------------------
-
-    def _check_logs_soon(self) -> None:
-        with self._lock:
-            if self._checks_logs or not self._live:
-                return
-            self._checks_logs = True
-        self._watcher.after(_LOG_CHECK_S, self._check_logs)
-
-    def _check_logs(self) -> None:
-        """Only while something runs; oftener while something floods."""
-        with self._lock:
-            live = list(self._live.values())
-            self._checks_logs = bool(live)
-        floods = False
-        for kept in live:
-            size = kept.log.size()
-            floods |= size - kept.log_bytes > self._config.log_cap_bytes // 16
-            kept.log_bytes = size
-            try:
-                self._shorten(kept)
-            except OSError:
-                log.exception("cannot shorten %s", kept.dir.log)
-        if live:
-            self._watcher.after(_LOG_CHECK_BUSY_S if floods else _LOG_CHECK_S, self._check_logs)
-
-    def _shorten(self, kept: Kept) -> None:
-        kept.log.shorten(self._config.log_cap_bytes, self._config.log_head_bytes)
 
     def close(self) -> None:
         self._watcher.close()
-        with self._lock:
-            live = list(self._live.values())
+        self.tail.close()
+        live = self.live()
         for kept in live:
             for fd in (kept.pidfd, kept.notify_fd):
                 if fd >= 0:

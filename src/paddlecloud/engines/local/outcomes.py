@@ -6,6 +6,7 @@ import os
 import signal
 from dataclasses import dataclass
 
+from paddlecloud.core.contract import termination_message
 from paddlecloud.core.observed import EndCause, Exit, ReplicaState
 from paddlecloud.core.resources import format_memory
 from paddlecloud.engines.local.attempts import Result, Status
@@ -27,15 +28,6 @@ class Facts:
 def _message(facts: Facts, code: int) -> str:
     own_words = facts.termination_log[:MAX_MESSAGE_BYTES].decode("utf-8", "replace").strip()
     return own_words or termination_message(code)
-
-
-def termination_message(code: int) -> str:
-    return {
-        1: "General Error",
-        134: "Program Abort",
-        136: "Error Arithmetic Operation(Floating Point Exception)",
-        139: "Segmentation Fault",
-    }.get(code, "")
 
 
 def _start_failure(status: Status) -> Exit:

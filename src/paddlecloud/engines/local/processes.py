@@ -9,7 +9,6 @@ whether a replica should run, and nothing it does waits for a replica.
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -24,8 +23,6 @@ from paddlecloud.engines.local.logs import LogFile
 from paddlecloud.engines.local.sandbox import Sandbox
 from paddlecloud.engines.local.spawning import Spawner, compile_shim
 from paddlecloud.engines.protocols import Launch, LogSlice
-
-_LOG_POLL_S = 0.05
 
 
 class Processes:
@@ -79,23 +76,22 @@ class Processes:
 
     # --- beyond the protocol ------------------------------------------------------------------
 
+    @property
+    def sandboxed(self) -> bool:
+        """Whether one account's replicas are kept away from another's files."""
+        return self._is_sandboxed
+
     def adopt(self) -> None:
         """Take over what an earlier platform on this state directory left. Call once, first."""
         self._keeper.adopt()
 
     def discard_job(self, job_id: str) -> None:
-        """Delete everything of a job whose attempts are all over."""
-        self._keeper.forget_job(job_id)
-        shutil.rmtree(self._jobs_dir / job_id, ignore_errors=True)
+        """Delete everything of a job whose attempts are all over; else raise `Conflict`."""
+        self._keeper.discard_job(job_id)
 
     def close(self) -> None:
         """Stop watching. Replicas live on."""
         self._keeper.close()
-
-    @property
-    def sandboxed(self) -> bool:
-        """Whether replicas of different accounts are kept apart."""
-        return self._is_sandboxed
 
     def notes(self) -> tuple[str, ...]:
         """What this machine cannot do, in words for people."""
@@ -111,6 +107,11 @@ class Processes:
             )
         if not self._cgroups.controls_cpu:
             notes.append("CPU requests are not enforced: no writable cpu cgroup")
+        if self._keeper.bounder.holes_fail:
+            notes.append(
+                f"the file system of {self._config.state_dir} cannot punch holes: a log over its "
+                "cap loses all but its head and what is written afterwards"
+            )
         return tuple(notes)
 
     # --- logs ---------------------------------------------------------------------------------
@@ -132,9 +133,9 @@ class Processes:
 
     def wait_log(self, key: ReplicaKey, size: int, timeout_s: float) -> None:
         """Return when the log is longer than `size`, has ended, or the time is up."""
-        log, deadline = self._log(key), time.monotonic() + timeout_s
-        while log.size() <= size and not self._has_ended(key):
-            left_s = deadline - time.monotonic()
-            if left_s <= 0:
-                return
-            time.sleep(min(left_s, _LOG_POLL_S))
+        log = self._log(key)
+
+        def is_enough() -> bool:
+            return log.size() > size or self._has_ended(key)
+
+        self._keeper.tail.wait(self.log_path(key), is_enough, timeout_s)

@@ -10,7 +10,7 @@ It is run as a script by a bare interpreter (`-I -S`), once per replica, so it i
 modules only: `os`, `signal` and `ctypes` would cost as much again as the whole start.
 
 The program gets none of what the shim holds: no file descriptor but 0, 1 and 2, no capability in
-any set, and the account's uid. The shim gives up the same privileges before the program can act.
+any set, and the account's uid. In a sandbox the shim gives its own privileges up as well.
 """
 
 import _signal  # type: ignore[import-not-found,unused-ignore]
@@ -29,7 +29,6 @@ FIRST_CGROUP_FD = 6
 # Single letters, so that a plan stays readable in a debugger and needs no parser here.
 FLAG_SUBREAPER = b"r"  # no PID namespace: orphans must come to us to be found
 
-PR_SET_DUMPABLE = 4
 PR_CAPBSET_DROP = 24
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
@@ -195,7 +194,7 @@ class Watch:
 
     def until_all_is_over(self) -> None:
         while self.reap():
-            if self.has_ended and not self.stopping:
+            if self.has_ended and not (self.stopping and self.group_is_alive()):
                 if self.has_namespace:
                     return  # the kernel ends a namespace together with its process 1
                 kill_descendants()
@@ -214,6 +213,14 @@ class Watch:
                 self.has_ended = True
                 record("ended", status, time.time())
 
+    def group_is_alive(self) -> bool:
+        """`sh` may die of TERM while the program it started still saves its work."""
+        try:
+            posix.killpg(self.program, 0)
+        except OSError:
+            return False
+        return True
+
     def hand_on(self, signal: int) -> None:
         if signal == _signal.SIGUSR1:  # the platform's patience is over
             self.stopping = False
@@ -228,6 +235,7 @@ class Watch:
 
 def main() -> None:
     _signal.pthread_sigmask(_signal.SIG_BLOCK, WAITED)
+    posix.chdir("/")
     plan = Plan(read_all(PLAN_FD))
     kernel = Kernel()
     if plan.subreaper:
@@ -240,8 +248,9 @@ def main() -> None:
     posix.close(failure_end)
     for fd in (LOG_FD, PLAN_FD, *plan.cgroup_fds):
         posix.close(fd)
-    drop_privileges(kernel, plan.uid)
-    kernel.prctl(PR_SET_DUMPABLE, 0)  # else a program of the same uid could trace us
+    if not plan.subreaper:
+        # Without a namespace a program could kill a shim of its own uid and hide from us.
+        drop_privileges(kernel, plan.uid)
     reason = read_all(failure)
     if reason:
         record("startfail", reason.decode("utf-8", "replace").replace("\n", " "))

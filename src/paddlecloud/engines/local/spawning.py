@@ -9,9 +9,11 @@ which runs with our privileges and must not obey a user's LD_PRELOAD.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import py_compile
 import signal
+import sys
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -60,9 +62,12 @@ class View:
 
 def compile_shim(state_dir: Path) -> Path:
     """The shim as byte code: compiling the source would be a tenth of a replica's start."""
-    target = state_dir / "sandbox" / f"shim-{linux.boot_id()[:8]}.pyc"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    py_compile.compile(shim.__file__, cfile=str(target), doraise=True)
+    source = Path(shim.__file__).read_bytes()
+    digest = hashlib.sha256(source).hexdigest()[:12]
+    target = state_dir / "sandbox" / f"shim-{digest}.{sys.implementation.cache_tag}.pyc"
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        py_compile.compile(shim.__file__, cfile=str(target), doraise=True)
     return target
 
 
