@@ -224,9 +224,9 @@ class Connection:
         self.is_busy = False
         self.on_idle: list[Connection] | None = None
         # A host given as bytes is not run through IDNA, which would be imported for nothing.
-        host: str | bytes = endpoint.host
-        host = host.encode() if endpoint.host.isascii() else host
-        sock = socket.create_connection((host, endpoint.port), connect_timeout_s)
+        host = endpoint.host.encode() if endpoint.host.isascii() else endpoint.host
+        address: tuple[str, int] = (host, endpoint.port)  # type: ignore[assignment]
+        sock = socket.create_connection(address, connect_timeout_s)
         try:
             # Requests are written in few pieces; waiting to fill a packet only adds delay.
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -1,0 +1,173 @@
+"""`paddlecloud account`: people and their limits, for the administrator.
+
+A token is a secret: it is printed only by `account token`, whose whole purpose it is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from paddlecloud.cli import tables, times
+from paddlecloud.cli.everywhere import output_flag
+from paddlecloud.cli.session import Session
+from paddlecloud.core.errors import Conflict, InvalidInput, NotFound
+from paddlecloud.forms.go_flags import Flag, Kind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+USAGE = "paddlecloud account add NAME | list | quota NAME [limits] | token NAME | cert NAME"
+HELP = """
+  add NAME      make an account; --password-stdin reads its password from the standard input
+  list          all accounts and their limits
+  quota NAME    set the limits that are given, keep the others; `none` lifts one
+  token NAME    print a new token for NAME: a secret, give it to nobody else
+  cert NAME     write NAME.pem, NAME-key.pem and ca.pem for a login by certificate
+
+Examples:
+  paddlecloud account add bob
+  paddlecloud account quota bob -cpu 4 -memory 8Gi -gpu none
+  paddlecloud account token bob
+  paddlecloud account cert bob --dir ./bob
+"""
+FLAGS = (
+    Flag(("--admin",), Kind.BOOL, meaning="add: may do what you may"),
+    Flag(("--password-stdin",), Kind.BOOL, meaning="add: read a password, one line"),
+    Flag(("-cpu",), value="CORES", meaning="quota: cores in all, or none"),
+    Flag(("-memory",), value="SIZE", meaning="quota: memory in all, or none"),
+    Flag(("-gpu",), value="N", meaning="quota: cards in all, or none"),
+    Flag(("-replicas",), value="N", meaning="quota: replicas in all, or none"),
+    Flag(("--expires-in",), value="TIME", meaning="token: dies after 12h, 30d (default never)"),
+    Flag(("--dir",), value="FOLDER", meaning="cert: where to write (default here)"),
+    output_flag("table", "json", "yaml", "name"),
+)
+LIMITS = ("cpu", "memory", "gpu", "replicas")
+
+
+def run(session: Session) -> int:
+    words = session.parsed.positionals
+    action, names = (words[0], words[1:]) if words else ("", ())
+    if action == "list" and not names:
+        return _list(session)
+    actions = {"add": _add, "quota": _quota, "token": _token, "cert": _cert}
+    if action in actions and len(names) == 1:
+        return actions[action](session, names[0])
+    raise InvalidInput("account needs an action and a name", hint=f"usage: {USAGE}")
+
+
+def _add(session: Session, name: str) -> int:
+    password = ""
+    if session.parsed.switch("password-stdin"):
+        password = sys.stdin.readline().rstrip("\r\n")
+        if not password:
+            raise InvalidInput("no password came on the standard input", field="--password-stdin")
+    account = session.client.add_account(
+        name, password=password, admin=session.parsed.switch("admin")
+    )
+    if "o" in session.parsed:
+        return _print(session, account)  # type: ignore[arg-type]
+    session.say(f"account    {name} added" + (" (administrator)" if account["admin"] else ""))
+    if not password:
+        session.say(f"next       paddlecloud account token {name}")
+    return 0
+
+
+def _list(session: Session) -> int:
+    accounts = session.client.accounts()
+    form = session.parsed.text("o", "table")
+    if form != "table":
+        from paddlecloud.cli.output import print_items
+
+        print_items(session, accounts, form)  # type: ignore[arg-type]
+        return 0
+    rows = []
+    for account in accounts:
+        limits: dict[str, Any] = account["limits"]  # type: ignore[assignment]
+        shown = [tables.NIL if limits[key] is None else str(limits[key]) for key in LIMITS]
+        admin = "yes" if account["admin"] else "no"
+        rows.append((account["name"], admin, *shown, times.age(account["created_at"])))
+    headers = ("NAME", "ADMIN", "CPU", "MEMORY", "GPU", "REPLICAS", "AGE")
+    session.write(tables.render(headers, rows, session.terminal))
+    return 0
+
+
+def _quota(session: Session, name: str) -> int:
+    given = {key: session.parsed.text(key) for key in LIMITS if key in session.parsed}
+    account = next((a for a in session.client.accounts() if a["name"] == name), None)
+    if account is None:
+        raise NotFound(f"no account {name}", hint="paddlecloud account list")
+    limits: dict[str, Any] = dict(account["limits"])
+    if not given:
+        return _show_limits(session, name, limits)
+    for key, text in given.items():
+        limits[key] = _limit(key, text)
+    account = session.client.set_quota(name, limits)
+    return _show_limits(session, name, dict(account["limits"]))
+
+
+def _limit(key: str, text: str) -> str | int | None:
+    if text.lower() in ("none", "unlimited"):
+        return None
+    if key in ("cpu", "memory"):
+        return text
+    if not text.isdecimal():
+        raise InvalidInput(f"-{key} {text}: must be a whole number or none", field=f"-{key}")
+    return int(text)
+
+
+def _show_limits(session: Session, name: str, limits: dict[str, Any]) -> int:
+    if "o" in session.parsed:
+        return _print(session, {"name": name, "limits": limits})
+    shown = ", ".join(f"{key} {limits[key]}" for key in LIMITS if limits[key] is not None)
+    session.say(f"{name}   {shown or 'no limits'}")
+    return 0
+
+
+def _token(session: Session, name: str) -> int:
+    from paddlecloud.forms.durations import parse_whole_seconds
+    from paddlecloud.forms.faults import FaultList
+
+    faults = FaultList()
+    expires_in_s = None
+    if "expires-in" in session.parsed:
+        text = session.parsed.text("expires-in")
+        expires_in_s = faults.read("--expires-in", text, parse_whole_seconds)
+    faults.raise_if_any()
+    session.say(session.client.mint_token(name, expires_in_s=expires_in_s))
+    return 0
+
+
+def _cert(session: Session, name: str) -> int:
+    from paddlecloud.sdk.config_writing import write_private
+
+    folder = session.parsed.text("dir") or "."
+    stem = name.replace("@", "-at-").replace("/", "-")
+    cert, key = os.path.join(folder, f"{stem}.pem"), os.path.join(folder, f"{stem}-key.pem")
+    for path in (cert, key):
+        if os.path.lexists(path):
+            raise Conflict(f"file already exist: {path}", hint="remove it or choose another --dir")
+    made = session.client.make_certificate(name)
+    os.makedirs(folder, exist_ok=True)
+    write_private(cert, made["cert_pem"])
+    write_private(key, made["key_pem"])
+    write_private(os.path.join(folder, "ca.pem"), made["ca_pem"])
+    session.say(f"wrote {cert}, {key} and ca.pem; in ~/.paddle/config of {name}:")
+    host = session.client.endpoint.partition("://")[2]
+    session.say(
+        f"datacenter1:\n  username: {name}\n  usercert: {os.path.abspath(cert)}\n"
+        f"  userkey: {os.path.abspath(key)}\n  endpoint: {host}"
+    )
+    return 0
+
+
+def _print(session: Session, value: dict[str, Any]) -> int:
+    from paddlecloud.cli.output import print_object
+
+    form = session.parsed.text("o")
+    if form == "name":
+        session.say(str(value["name"]))
+    else:
+        print_object(session, value, "json" if form == "table" else form)
+    return 0
