@@ -1,0 +1,92 @@
+"""What a benchmark prints: figures, bars and whether they hold, as exactly one line of JSON.
+
+Every file `bench/*_bench.py` makes one `Report`, adds figures and hands its work to `run`. A
+missed bar is a result (exit 0, `"ok": false`); what could not be measured is a failure (exit 1).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+
+
+class CannotMeasure(Exception):
+    """Something the measurement needs is missing or did not work."""
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The nearest-rank percentile."""
+    ordered = sorted(values)
+    rank = max(1, -(-len(ordered) * percent // 100))
+    return ordered[int(rank) - 1]
+
+
+def median(values: Sequence[float]) -> float:
+    return statistics.median(values)
+
+
+class Report:
+    def __init__(self, bench: str) -> None:
+        self._bench = bench
+        self._figures: dict[str, float | int | str] = {}
+        self._bars: dict[str, str] = {}
+        self._missed: list[str] = []
+        self._facts: dict[str, object] = {}
+
+    def add(
+        self,
+        name: str,
+        value: float | int,
+        *,
+        at_most: float | None = None,
+        below: float | None = None,
+        at_least: float | None = None,
+    ) -> None:
+        """One figure (its name ends in its unit), with the bar it has to meet, if any."""
+        self._figures[name] = round(value, 3) if isinstance(value, float) else value
+        for sign, bar, is_met in (
+            ("<=", at_most, at_most is None or value <= at_most),
+            ("<", below, below is None or value < below),
+            (">=", at_least, at_least is None or value >= at_least),
+        ):
+            if bar is None:
+                continue
+            self._bars[name] = f"{sign} {bar:g}"
+            if not is_met:
+                self._missed.append(name)
+
+    def note(self, name: str, value: object) -> None:
+        """A fact that is no figure: what was used, how often."""
+        self._facts[name] = value
+
+    def line(self) -> str:
+        return json.dumps(
+            {
+                "bench": self._bench,
+                "figures": self._figures,
+                "bars": self._bars,
+                "ok": not self._missed,
+                **({"missed": self._missed} if self._missed else {}),
+                **self._facts,
+                "cores": os.cpu_count(),
+            },
+            ensure_ascii=False,
+        )
+
+
+def run(bench: str, measure: Callable[[Report], None]) -> None:
+    """Measure and print; ends the program."""
+    report = Report(bench)
+    try:
+        measure(report)
+    except Exception as error:  # whatever it was, one line of JSON says it
+        problem = str(error) or type(error).__name__
+        print(json.dumps({"bench": bench, "ok": False, "error": problem}), flush=True)
+        if not isinstance(error, CannotMeasure):
+            raise
+        sys.exit(1)
+    print(report.line(), flush=True)
+    sys.exit(0)
