@@ -18,6 +18,10 @@ import posix
 import sys
 import time
 
+TYPE_CHECKING = False  # not typing's: importing it would cost more than the rest
+if TYPE_CHECKING:
+    from typing import Any
+
 # File descriptors as `spawning` arranges them. The status file is also standard error, so that
 # the complaints of bubblewrap and of the interpreter itself land there too.
 STATUS_FD = 2
@@ -73,11 +77,15 @@ class Plan:
 class Kernel:
     """The two system calls Python does not offer, by the quickest way to them."""
 
+    _prctl: "Any"
+    _capset: "Any"
+    _call: "Any"
+
     def __init__(self) -> None:
         try:
             import _ctypes
 
-            libc = _ctypes.dlopen(None, 0)
+            libc = _ctypes.dlopen(None, 0)  # type: ignore[arg-type,unused-ignore]
             self._prctl = _ctypes.dlsym(libc, "prctl")
             self._capset = _ctypes.dlsym(libc, "capset")
             self._call = _ctypes.call_function
@@ -127,8 +135,10 @@ def become_program(kernel: Kernel, plan: Plan, failure_fd: int) -> None:
         if plan.data_limit_bytes:
             doing = "cannot limit its memory"
             limit_data(plan.data_limit_bytes)
-        doing = f"cannot become uid {plan.uid}"
-        drop_privileges(kernel, plan.uid)
+        if plan.uid is not None or not plan.subreaper:
+            # Else there is neither an account nor a sandbox: the program is as free as we are.
+            doing = f"cannot become uid {plan.uid}"
+            drop_privileges(kernel, plan.uid)
         doing = "cannot enter its working directory " + plan.workdir.decode("utf-8", "replace")
         posix.chdir(plan.workdir)
         posix.umask(0o022)
@@ -170,7 +180,8 @@ def children_by_parent() -> "dict[int, list[int]]":
 def kill_descendants() -> None:
     """One pass. Stopping first keeps a forking program from outrunning us."""
     tree = children_by_parent()
-    found, todo = [], [posix.getpid()]
+    found: list[int] = []
+    todo = [posix.getpid()]
     while todo:
         below = tree.get(todo.pop(), ())
         found += below
