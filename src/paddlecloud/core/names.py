@@ -31,6 +31,7 @@ _ENCODED = re.compile(r"(?s)(.*)--([01])((?:[0-9a-f]{2})+)")
 _HASH_DIGITS = 40
 _JOB_ID = re.compile(r"job-[0-9a-f]{16}")
 _JOB_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?")
+_UNSHOWABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})  # controls, half characters, line breaks
 _ACCOUNT_NAME = re.compile(r"[\w.@+-]+")
 
 
@@ -118,7 +119,7 @@ def _check_strict_job_name(name: str) -> None:
 def _check_free_job_name(name: str) -> None:
     if len(name) > MAX_FREE_JOB_NAME:
         raise BadName(f"is {len(name)} characters long; at most {MAX_FREE_JOB_NAME} are allowed")
-    if not name.isprintable():
+    if any(unicodedata.category(char) in _UNSHOWABLE for char in name):
         raise BadName("contains a control character or a line break")
     if name != name.strip():
         raise BadName("begins or ends with a blank")

@@ -45,9 +45,6 @@ class FaultList:
             self.add(field, str(error), text)
             return None
 
-    def mentions(self, field: str) -> bool:
-        return any(fault.field == field for fault in self._faults)
-
     def raise_if_any(self, hint: str = "") -> None:
         if self._faults:
             raise InvalidInput(faults=self._faults, hint=hint)

@@ -147,9 +147,13 @@ def read_word(text: str) -> str:
 def read_path(text: str) -> str:
     if _check_encodable(text) > 4096:
         raise BadValue("is longer than 4096 bytes")
-    if not text.isprintable():
+    if any(unicodedata.category(char) == "Cc" for char in text):
         raise BadValue("contains a control character")
     return text
+
+
+def is_pfs_path(text: str) -> bool:
+    return text == "/pfs" or text.startswith("/pfs/")
 
 
 def read_package(text: str) -> str:
@@ -158,7 +162,7 @@ def read_package(text: str) -> str:
     Only tidied here; who may use which path is the server's business.
     """
     text = unicodedata.normalize("NFC", read_path(text))
-    if text != "/pfs" and not text.startswith("/pfs/"):
+    if not is_pfs_path(text):
         return ""
     parts = [part for part in text.split("/") if part not in ("", ".")]
     if ".." in parts:

@@ -28,6 +28,7 @@ from paddlecloud.forms.fields import (
     cluster_of_package,
 )
 
+MAX_KEYS = 100
 MAX_PAIRS = 1000
 
 # Field of Draft -> its keys, ours first. Each is also read in camelCase.
@@ -105,6 +106,9 @@ def parse(body: object, *, default_cluster: str) -> JobSpec:
 def _read_body(
     body: Mapping[Any, Any], draft: Draft, written: dict[str, str], faults: FaultList
 ) -> None:
+    if len(body) > MAX_KEYS:  # looking for the nearest key takes time
+        faults.add("body", f"has {len(body)} keys; at most {MAX_KEYS} are allowed")
+        return
     for key, value in body.items():
         name = _FIELD_BY_KEY.get(key) if isinstance(key, str) else None
         if name is None:

@@ -21,6 +21,7 @@ from paddlecloud.forms.fields import (
     check_env,
     check_label,
     cluster_of_package,
+    is_pfs_path,
     read_package,
     split_pair,
 )
@@ -177,7 +178,9 @@ def _take_package(parsed: Parsed, draft: Draft, faults: FaultList) -> str:
         faults.add(PACKAGE, f"is {package}; what else is this?{advice}", rest)
     if not package:
         faults.add(PACKAGE, "is empty; name the folder that holds your program")
-    draft.package = faults.read(PACKAGE, package, read_package)
+    # A local path may be anything this machine understands; it never leaves it.
+    if is_pfs_path(package):
+        draft.package = faults.read(PACKAGE, package, read_package)
     return package
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -394,27 +393,6 @@ def test_explains_exit_codes(code: int, message: str) -> None:
 # --- old images --------------------------------------------------------------------------------
 
 SOURCE = Path(contract.__file__)
-
-
-def test_keeps_the_syntax_of_python_3_6() -> None:
-    tree = ast.parse(SOURCE.read_text(), feature_version=(3, 6))
-    imported = {
-        name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in ([node.module] if isinstance(node, ast.ImportFrom) else _names(node))
-    }
-    assert imported == {"typing"}
-    # Newer spellings of types parse on 3.6 but fail when the module is imported.
-    for node in ast.walk(tree):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            raise AssertionError(f"line {node.lineno}: X | Y is no type on Python 3.6")
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-            assert node.value.id not in ("list", "dict", "tuple", "set", "type"), node.lineno
-
-
-def _names(node: ast.Import) -> list[str]:
-    return [alias.name for alias in node.names]
 
 
 def test_is_one_file_an_image_can_copy() -> None:
