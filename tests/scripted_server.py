@@ -132,6 +132,10 @@ class RawServer:
         self._socket.close()
 
     def close(self) -> None:
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes a waiting accept
+        except OSError:
+            pass
         self._socket.close()
         self._thread.join(5)
 

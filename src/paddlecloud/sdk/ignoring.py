@@ -25,9 +25,13 @@ class Rule:
         self.is_folder_only = pattern.endswith("/")
         pattern = pattern.rstrip("/")
         is_anchored = "/" in pattern
-        expression = _translate(pattern.lstrip("/"))
         prefix = "" if is_anchored else "(?:.*/)?"
-        self.matches = re.compile(prefix + expression, re.DOTALL).fullmatch
+        pattern = pattern.lstrip("/")
+        try:
+            expression = re.compile(prefix + _translate(pattern), re.DOTALL)
+        except re.error:  # such as [z-a]: as a plain name it can do no harm
+            expression = re.compile(prefix + re.escape(pattern), re.DOTALL)
+        self.matches = expression.fullmatch
 
 
 class Rules:
@@ -56,8 +60,7 @@ def _pattern(line: str) -> str:
     line = line.rstrip("\r\n")
     stripped = line.rstrip(" \t")
     # A blank at the end counts only when it is escaped.
-    line = stripped + " " if stripped.endswith("\\") and stripped != line else stripped
-    return line[1:] if line.startswith(("\\#", "\\!")) else line
+    return stripped + " " if stripped.endswith("\\") and stripped != line else stripped
 
 
 def _translate(pattern: str) -> str:

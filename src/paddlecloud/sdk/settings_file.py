@@ -184,7 +184,7 @@ def _scalar(text: str, number: int) -> Text:
             raise _Beyond  # escapes are PyYAML's business
         return text_at(inner, number)
     if ": " in text or text.endswith(":"):
-        raise Malformed(number, f'the value {_shorten(text)} holds ": "; put it in quotes')
+        raise Malformed(number, 'the value holds ": "; put it in quotes')
     return text_at("" if text in _NULLS else text, number)
 
 
