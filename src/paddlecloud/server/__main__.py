@@ -1,0 +1,100 @@
+"""`python -m paddlecloud.server`: one process with the API, the pages and the embedded engine."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+
+from paddlecloud.core.errors import PaddleCloudError
+
+
+def _arguments(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m paddlecloud.server", description=__doc__)
+    parser.add_argument("--state", help="state directory (PADDLECLOUD_HOME, ~/.paddlecloud)")
+    parser.add_argument("--host", help="address to listen on (PADDLECLOUD_HOST, 127.0.0.1)")
+    parser.add_argument("--port", help="port to listen on, 0 = any free (PADDLECLOUD_PORT, 8000)")
+    parser.add_argument("--engine", help="local or fake (PADDLECLOUD_ENGINE, local)")
+    parser.add_argument("--cluster", help="name of the cluster (PADDLECLOUD_CLUSTER, local)")
+    parser.add_argument(
+        "--bootstrap-account",
+        metavar="NAME",
+        help="on an empty state directory make this administrator; its token is left in"
+        " secrets/bootstrap-token",
+    )
+    return parser.parse_args(argv)
+
+
+def _to_environment(arguments: argparse.Namespace) -> None:
+    """Arguments are only another spelling of the variables."""
+    for name, variable in (
+        ("state", "PADDLECLOUD_HOME"),
+        ("host", "PADDLECLOUD_HOST"),
+        ("port", "PADDLECLOUD_PORT"),
+        ("engine", "PADDLECLOUD_ENGINE"),
+        ("cluster", "PADDLECLOUD_CLUSTER"),
+    ):
+        value = getattr(arguments, name)
+        if value is not None:
+            os.environ[variable] = value
+
+
+def main(argv: list[str] | None = None) -> int:
+    arguments = _arguments(argv)
+    _to_environment(arguments)
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    try:
+        return _run(arguments.bootstrap_account)
+    except PaddleCloudError as error:
+        print(f"error: {error.message}", file=sys.stderr)
+        if error.hint:
+            print(f"hint:  {error.hint}", file=sys.stderr)
+        return error.exit_code
+
+
+def _run(bootstrap: str | None) -> int:
+    from paddlecloud.server import configuration, starting
+
+    chosen = configuration.load()
+    lock = starting.hold_state(chosen.storage.state_dir)
+    try:
+        starting.set_up_django(chosen)
+        from paddlecloud.server import serving
+        from paddlecloud.server.process import here
+        from paddlecloud.server.services import quotas
+        from paddlecloud.server.services.mirroring import Mirror
+
+        sock = serving.listen(chosen)
+        starting.begin_process(chosen)
+        process = here()
+        process.endpoint = serving.endpoint_of(chosen, sock)
+        if bootstrap:
+            starting.bootstrap_account(bootstrap)
+        mirrors = [Mirror(engine) for engine in process.engines]
+        for engine in process.engines:
+            engine.start()
+        quotas.tell_engines()
+        for mirror in mirrors:
+            mirror.start()
+        process.feeder.start()
+        serving.serve(chosen, process, sock)
+        for mirror in mirrors:
+            mirror.stop()
+        for engine in process.engines:
+            engine.close()
+    finally:
+        lock.close()
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    logging.shutdown()
+    # Daemon threads may be inside an engine that hangs; jobs live on without us.
+    os._exit(code)

@@ -1,0 +1,153 @@
+"""Who is calling: a token, a name and password, a session cookie or a client certificate.
+
+The front asks `authenticate` once per request. A token costs a hash and a dictionary look-up;
+what was looked up is remembered until it is revoked, expires, or `_TRUST_S` have passed (another
+server process on the same database may have revoked it). Nothing here says what a caller may do.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+import threading
+import time
+from dataclasses import dataclass
+
+from paddlecloud.core.errors import NotLoggedIn
+from paddlecloud.server.database import fetch
+from paddlecloud.server.exchange import Request
+
+TOKEN_PREFIX = "pct_"
+_TRUST_S = 30.0
+_REMEMBERED = 10_000
+_HINT = "log in again, or ask the administrator for a token (paddlecloud account token NAME)"
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    account_id: int
+    name: str
+    is_admin: bool
+    job_id: str = ""  # set for a job's own token: all it may see
+
+
+def new_token() -> str:
+    return TOKEN_PREFIX + secrets.token_urlsafe(32)
+
+
+def derived_token(secret: str, *parts: str) -> str:
+    """The same token for the same parts, so that it can be given again without being stored."""
+    text = "\0".join(parts).encode()
+    mac = hmac.digest(secret.encode(), b"token\0" + text, "sha256")
+    return TOKEN_PREFIX + base64.urlsafe_b64encode(mac).rstrip(b"=").decode()
+
+
+def token_digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+class _Memory:
+    """Principals by the hash of what proved them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[Principal, float]] = {}
+
+    def find(self, proof: str) -> Principal | None:
+        entry = self._known.get(proof)
+        if entry is None or entry[1] < time.monotonic():
+            return None
+        return entry[0]
+
+    def keep(self, proof: str, principal: Principal, trust_s: float = _TRUST_S) -> None:
+        with self._lock:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[proof] = (principal, time.monotonic() + trust_s)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._known.clear()
+
+
+_memory = _Memory()
+_boot_key = secrets.token_bytes(32)
+
+
+def forget_all() -> None:
+    """A token was revoked, a password or an account changed: look everything up again."""
+    _memory.clear()
+
+
+def authenticate(request: Request) -> Principal:
+    """The caller, or NotLoggedIn."""
+    header = request.headers.get("authorization", "")
+    if header:
+        scheme, _, credentials = header.partition(" ")
+        scheme = scheme.lower()
+        if scheme in ("token", "bearer"):
+            return _by_token(credentials.strip())
+        if scheme == "basic":
+            return _by_password(credentials.strip(), request.address)
+        raise NotLoggedIn(
+            f"the Authorization scheme {scheme[:20]!r} is not known",
+            hint="send 'Authorization: Token <token>'",
+        )
+    if request.peer:
+        return _by_name(request.peer)
+    if "sessionid=" in request.headers.get("cookie", ""):
+        from paddlecloud.server import sessions
+
+        return sessions.principal_of(request)
+    raise NotLoggedIn("this needs a login", hint="send 'Authorization: Token <token>'")
+
+
+def _by_token(token: str) -> Principal:
+    proof = token_digest(token)
+    known = _memory.find(proof)
+    if known is not None:
+        return known
+    rows = fetch(
+        "SELECT a.id, a.username, a.is_staff, t.job_id, t.expires_at FROM accounts_apitoken t"
+        " JOIN accounts_account a ON a.id = t.account_id WHERE t.digest = %s AND a.is_active",
+        (proof,),
+    )
+    now = time.time()
+    if not rows or (rows[0][4] is not None and rows[0][4] <= now):
+        raise NotLoggedIn("the token is unknown, expired or revoked", hint=_HINT)
+    account_id, name, is_staff, job_id, expires_at = rows[0]
+    principal = Principal(account_id, name, bool(is_staff) and not job_id, job_id or "")
+    trust_s = _TRUST_S if expires_at is None else min(_TRUST_S, expires_at - now)
+    _memory.keep(proof, principal, trust_s)
+    return principal
+
+
+def _by_password(credentials: str, address: str) -> Principal:
+    from paddlecloud.server.services import logins
+
+    try:
+        name, found, password = base64.b64decode(credentials, validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        found = ""
+    if not found:
+        raise NotLoggedIn("the Basic credentials are not name:password in base64")
+    # Keyed, so that a dump of this process's memory is no list of password hashes.
+    proof = hmac.new(_boot_key, credentials.encode(), "sha256").hexdigest()
+    principal = _memory.find(proof)
+    if principal is None:
+        principal = logins.check_password(name, password, address)
+        _memory.keep(proof, principal)
+    return principal
+
+
+def _by_name(name: str) -> Principal:
+    rows = fetch(
+        "SELECT id, username, is_staff FROM accounts_account WHERE username = %s AND is_active",
+        (name,),
+    )
+    if not rows:
+        raise NotLoggedIn("the client certificate names no account", hint=_HINT)
+    return Principal(rows[0][0], rows[0][1], bool(rows[0][2]))

@@ -1,0 +1,147 @@
+"""What an operator may set, as typed groups; each field says its unit, default and reason.
+
+`load` is called once by the process (from `settings`), reads only the environment it is given and
+fails with a sentence that names the variable. `python -m paddlecloud.server` writes its arguments
+into the same variables first, so there is one source.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from paddlecloud.core.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where the server is reached."""
+
+    host: str = "127.0.0.1"  # PADDLECLOUD_HOST; loopback: opening up is a decision, not a default
+    port: int = 8000  # PADDLECLOUD_PORT; 0 = any free port, written to run/server.json
+    public_url: str = ""  # PADDLECLOUD_PUBLIC_URL; what clients and jobs are told, if not host:port
+    allowed_hosts: tuple[str, ...] = ()  # PADDLECLOUD_ALLOWED_HOSTS, comma list; pages only
+    tls: bool = False  # PADDLECLOUD_TLS=1: serve https with the state directory's own CA
+    behind_tls_proxy: bool = False  # PADDLECLOUD_TLS=proxy: someone in front ends TLS
+
+    @property
+    def is_loopback(self) -> bool:
+        return self.host in ("localhost", "::1") or self.host.startswith("127.")
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    state_dir: Path  # PADDLECLOUD_HOME; everything the platform writes is below it
+    database_url: str = ""  # PADDLECLOUD_DATABASE_URL; empty = SQLite in the state directory
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    kind: str = "local"  # PADDLECLOUD_ENGINE: local or fake (for tests)
+    cluster: str = "local"  # PADDLECLOUD_CLUSTER: the <datacenter> of /pfs paths
+    answer_within_s: float = 5.0  # PADDLECLOUD_ENGINE_TIMEOUT_S; then a request says Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on what one request may cost."""
+
+    body_bytes: int = 1 << 20  # JSON bodies; a spec is a few kB
+    package_bytes: int = 4 << 30  # PADDLECLOUD_MAX_PACKAGE_BYTES; one submitted folder
+    package_files: int = 200_000
+    file_bytes: int = 64 << 30  # PADDLECLOUD_MAX_FILE_BYTES; one /api/v1/file upload
+    page_items: int = 1000  # the most a list answers at once
+    wait_s: float = 60.0  # the longest a wait or changes request is held
+    log_read_bytes: int = 4 << 20  # the most one log request returns
+    idempotency_s: float = 7 * 86400.0  # how long a key is remembered
+    followers: int = 5000  # open streams and waits; above it 503
+
+
+@dataclass(frozen=True, slots=True)
+class Logins:
+    """Wrong passwords: free tries, then a delay that doubles, per account and per address."""
+
+    free_tries: int = 5
+    first_delay_s: float = 1.0
+    max_delay_s: float = 900.0
+    address_free_tries: int = 20  # several people may share an address
+    forget_after_s: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Sizes of the pools. Few: one interpreter runs them and rows are answered in a millisecond."""
+
+    requests: int = 4
+    uploads: int = 2  # bytes of packages and files to disk
+    logs: int = 4  # reads of logs: a slow engine holds these and nothing else
+    log_waits: int = 8  # logs that are waited for at the same instant
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    storage: Storage
+    listening: Listening = Listening()
+    engines: Engines = Engines()
+    limits: Limits = Limits()
+    logins: Logins = Logins()
+    threads: Threads = Threads()
+
+
+_N = TypeVar("_N", int, float)
+
+
+def _number(env: Mapping[str, str], name: str, default: _N, low: _N, high: _N) -> _N:
+    text = env.get(name, "")
+    if not text:
+        return default
+    try:
+        value = type(default)(text)
+    except ValueError:
+        value = None
+    if value is None or not low <= value <= high:
+        raise InvalidInput(
+            f"{name} is {text!r}; it must be a number from {low} to {high}", field=name
+        )
+    return value
+
+
+def load(env: Mapping[str, str] | None = None) -> Configuration:
+    """The configuration the environment describes."""
+    env = os.environ if env is None else env
+    home = env.get("PADDLECLOUD_HOME") or os.path.join(os.path.expanduser("~"), ".paddlecloud")
+    tls = env.get("PADDLECLOUD_TLS", "").lower()
+    if tls not in ("", "0", "1", "proxy"):
+        raise InvalidInput(
+            f"PADDLECLOUD_TLS is {tls!r}; allowed are 0, 1 and proxy", field="PADDLECLOUD_TLS"
+        )
+    defaults = Limits()
+    return Configuration(
+        storage=Storage(Path(home).absolute(), env.get("PADDLECLOUD_DATABASE_URL", "")),
+        listening=Listening(
+            host=env.get("PADDLECLOUD_HOST") or "127.0.0.1",
+            port=_number(env, "PADDLECLOUD_PORT", 8000, 0, 65535),
+            public_url=env.get("PADDLECLOUD_PUBLIC_URL", "").rstrip("/"),
+            allowed_hosts=tuple(
+                host.strip()
+                for host in env.get("PADDLECLOUD_ALLOWED_HOSTS", "").split(",")
+                if host.strip()
+            ),
+            tls=tls == "1",
+            behind_tls_proxy=tls == "proxy",
+        ),
+        engines=Engines(
+            kind=env.get("PADDLECLOUD_ENGINE") or "local",
+            cluster=env.get("PADDLECLOUD_CLUSTER") or "local",
+            answer_within_s=_number(env, "PADDLECLOUD_ENGINE_TIMEOUT_S", 5.0, 0.05, 300.0),
+        ),
+        limits=Limits(
+            package_bytes=_number(
+                env, "PADDLECLOUD_MAX_PACKAGE_BYTES", defaults.package_bytes, 1, 1 << 50
+            ),
+            file_bytes=_number(env, "PADDLECLOUD_MAX_FILE_BYTES", defaults.file_bytes, 1, 1 << 50),
+        ),
+    )

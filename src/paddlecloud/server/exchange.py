@@ -1,0 +1,104 @@
+"""One request and its answer, as routers see them: no framework, no sockets.
+
+The front builds requests from ASGI and sends answers; routers and services never touch either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from paddlecloud.core.errors import InvalidInput, PaddleCloudError
+
+if TYPE_CHECKING:
+    from paddlecloud.server.authentication import Principal
+    from paddlecloud.server.routing import Route
+
+encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+_JSON = (b"content-type", b"application/json")
+
+
+@dataclass(slots=True)
+class Request:
+    method: str
+    path: str
+    headers: Mapping[str, str]  # lower-case names
+    address: str  # of the client
+    route: Route
+    segments: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    body: bytes = b""
+    scheme: str = "http"
+    peer: str = ""  # the account a TLS client certificate names
+    principal: Principal | None = None
+
+    @property
+    def caller(self) -> Principal:
+        if self.principal is None:
+            raise RuntimeError(f"{self.route.path} is open to anonymous and asked who calls")
+        return self.principal
+
+    def json(self, *, optional: bool = False) -> dict[str, Any]:
+        """The body as an object; anything else is the sender's fault."""
+        if optional and not self.body.strip():
+            return {}
+        try:
+            value = _decode(self.body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InvalidInput(
+                f"the body is not JSON: {error}", field="body", hint="send a JSON object"
+            ) from None
+        if not isinstance(value, dict):
+            raise InvalidInput("the body must be a JSON object", field="body")
+        return value
+
+
+@dataclass(slots=True)
+class Answer:
+    status: int = 200
+    body: bytes = b""
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    file: int | None = None  # sent instead of body: an open descriptor, closed after
+    file_bytes: int = 0
+
+
+def json_answer(value: Any, status: int = 200) -> Answer:
+    return Answer(status, encode(value), [_JSON])
+
+
+def text_answer(text: str, status: int = 200) -> Answer:
+    return Answer(status, text.encode(), [(b"content-type", b"text/plain; charset=utf-8")])
+
+
+def error_answer(error: PaddleCloudError, dialect: str) -> Answer:
+    """v2: the error's own JSON. v1: `code` is the HTTP status and `msg` the sentence, as the old
+    clients read them, with the other fields beside."""
+    body = error.to_json()
+    if dialect == "v1":
+        body = {**body, "error": body["code"], "code": error.http_status, "msg": error.message}
+    answer = json_answer(body, error.http_status)
+    if error.http_status == 401:
+        answer.headers.append((b"www-authenticate", b'Token realm="paddlecloud"'))
+    retry_after_s = getattr(error, "retry_after_s", None)
+    if retry_after_s is not None:
+        answer.headers.append((b"retry-after", str(max(1, round(retry_after_s))).encode()))
+    return answer
+
+
+def rfc3339(at: float | None) -> str | None:
+    """`2026-11-15T07:52:45.120Z`."""
+    if at is None:
+        return None
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def rfc3339_seconds(at: float | None) -> str | None:
+    """The spelling of the old clients, `2017-05-24T07:52:45Z`."""
+    if at is None:
+        return None
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")[:-6] + "Z"

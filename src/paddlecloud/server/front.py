@@ -1,0 +1,227 @@
+"""The front door: one ASGI application over the route table, with Django's pages behind it.
+
+Rows are read and written on a small pool of threads; waits and streams live on the event loop and
+hold no thread; packages and files go to disk as they arrive. Whoever is slow only holds its own
+pool. Every refusal is JSON with a true status, and no traceback ever leaves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from paddlecloud.core.errors import (
+    InternalError,
+    NotAllowed,
+    NotFound,
+    PaddleCloudError,
+    TooLarge,
+    Unavailable,
+)
+from paddlecloud.server import bridge
+from paddlecloud.server.authentication import authenticate
+from paddlecloud.server.database import forget_broken_connection, writing
+from paddlecloud.server.exchange import Answer, Request, error_answer, json_answer
+from paddlecloud.server.pools import Pool
+from paddlecloud.server.process import Process
+from paddlecloud.server.routing import Access, Change, Route, Table, Work
+from paddlecloud.server.services import idempotency
+from paddlecloud.server.streams import Stream, send_answer
+from paddlecloud.wire.routes import IDEMPOTENCY_REPLAYED
+
+log = logging.getLogger(__name__)
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_API = ("/api/", "/api-token-auth")
+REPLAYED = (IDEMPOTENCY_REPLAYED.lower().encode(), b"true")
+
+
+class Front:
+    def __init__(self, process: Process, table: Table) -> None:
+        self._process = process
+        self._table = table
+        self._limits = process.configuration.limits
+        threads = process.configuration.threads
+        self._requests = Pool("request", threads.requests)
+        self.uploads = Pool("upload", threads.uploads)
+        self.followers = Pool("follower", 2)
+        self._held = 0
+        self._pages = bridge.Bridge(self._limits.body_bytes, self._requests)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            raise RuntimeError(f"nobody serves {scope['type']} here")
+        path, method = scope["path"], scope["method"]
+        route, segments, methods = self._table.find(method, path)
+        if route is None and not path.startswith(_API) and not methods:
+            await self._pages(scope, receive, send)
+            return
+        if route is None:
+            route = _NOWHERE
+        request = _request(scope, route, segments)
+        dialect = "v1" if path.startswith("/api/v1") else route.dialect
+        try:
+            answer = await self._answer(request, scope, receive, send, methods)
+        except PaddleCloudError as error:
+            answer = error_answer(error, dialect)
+        except Exception:
+            answer = error_answer(_internal(request), dialect)
+        if answer is not None:
+            await send_answer(send, answer, method == "HEAD", self.uploads)
+
+    async def _answer(
+        self, request: Request, scope: Scope, receive: Receive, send: Send, methods: list[str]
+    ) -> Answer | None:
+        route = request.route
+        if route is _NOWHERE:
+            await self._requests.run(_identify, request)  # 401 before 404: nothing to learn here
+            return _no_such_route(request, methods)
+        request.params = route.parse_query(scope["query_string"])
+        if route.work is Work.THREAD:
+            if request.method in ("POST", "PUT", "DELETE", "PATCH"):
+                request.body = await self._read_body(request, receive)
+            return await self._requests.run(execute, request)
+        await self._requests.run(_identify, request)
+        if route.work is Work.UPLOAD:
+            answer: Answer = await route.handler(request, receive, self.uploads)
+            return answer
+        return await self._hold(request, receive, send)
+
+    async def _hold(self, request: Request, receive: Receive, send: Send) -> Answer | None:
+        """A request that may wait: counted, and told when its client is gone."""
+        if self._held >= self._limits.followers:
+            raise Unavailable(
+                f"{self._held} requests are already waiting on this server",
+                hint="try again in a moment",
+            )
+        self._held += 1
+        stream = Stream(receive, send)
+        try:
+            answer: Answer | None = await request.route.handler(request, stream, self.followers)
+            return answer
+        except Exception as error:
+            if not stream.has_started:
+                raise
+            # The head is out: all that is left is to end the stream where it is.
+            log.warning("a stream of %s ended early: %r", request.path, error)
+            await stream.finish()
+            return None
+        finally:
+            self._held -= 1
+            stream.close()
+
+    async def _read_body(self, request: Request, receive: Receive) -> bytes:
+        limit_bytes = request.route.body_limit_bytes or self._limits.body_bytes
+        announced = request.headers.get("content-length", "0")
+        if announced.isdigit() and int(announced) > limit_bytes:
+            raise _too_large(limit_bytes)
+        pieces, size_bytes = [], 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Unavailable("the client went away in the middle of its request")
+            piece = message.get("body", b"")
+            size_bytes += len(piece)
+            if size_bytes > limit_bytes:
+                raise _too_large(limit_bytes)
+            pieces.append(piece)
+            if not message.get("more_body", False):
+                return b"".join(pieces)
+
+
+def _request(scope: Scope, route: Route, segments: dict[str, str]) -> Request:
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    client = scope.get("client")
+    return Request(
+        scope["method"],
+        scope["path"],
+        headers,
+        client[0] if client else "",
+        route,
+        segments,
+        scheme=scope["scheme"],
+        peer=scope.get("paddlecloud.peer", ""),
+    )
+
+
+def _too_large(limit_bytes: int) -> TooLarge:
+    return TooLarge(f"the body is larger than {limit_bytes} bytes", field="body")
+
+
+def _internal(request: Request) -> InternalError:
+    """Logged in full under a number; the caller gets the number."""
+    number = secrets.token_hex(4)
+    log.exception("%s %s failed (%s)", request.method, request.path, number)
+    return InternalError(
+        f"the server made a mistake (number {number})",
+        hint="the administrator finds it under that number in the server's log",
+    )
+
+
+def _no_such_route(request: Request, methods: list[str]) -> Answer:
+    if methods:
+        error = NotAllowed(f"{request.method} is not possible here; {', '.join(methods)} is")
+        answer = json_answer(error.to_json(), 405)
+        answer.headers.append((b"allow", ", ".join(methods).encode()))
+        return answer
+    raise NotFound(f"there is nothing at {request.path[:200]}", hint="GET /api/v2/openapi.json")
+
+
+# --- on a thread -----------------------------------------------------------------------------
+
+
+def _identify(request: Request) -> None:
+    """Who calls, and whether they may call this at all."""
+    access = request.route.access
+    if access is Access.OPEN:
+        return
+    caller = authenticate(request)
+    request.principal = caller
+    if access is Access.ADMIN and not caller.is_admin:
+        raise NotAllowed("only an administrator may do this")
+    if caller.job_id and access is not Access.JOB:
+        raise NotAllowed("a job's own token may only read that job")
+
+
+def execute(request: Request) -> Answer:
+    """One request from identity to answer; changes are kept together with their key."""
+    try:
+        _identify(request)
+        route = request.route
+        if route.change is not Change.ATOMIC or not idempotency.key_of(request):
+            answer: Answer = route.handler(request)
+            return answer
+        with writing():
+            return _once(request)
+    except PaddleCloudError:
+        raise
+    except Exception:
+        forget_broken_connection()
+        raise
+
+
+def _once(request: Request) -> Answer:
+    seen = idempotency.find(request)
+    if seen is not None and not request.route.secret_answer:
+        headers = [(b"content-type", b"application/json")] if seen.response else []
+        return Answer(seen.status, seen.response, [*headers, REPLAYED])
+    answer: Answer = request.route.handler(request)
+    if seen is not None:
+        answer.headers.append(REPLAYED)
+    else:
+        kept = b"" if request.route.secret_answer else answer.body
+        idempotency.keep(request, answer.status, kept)
+    return answer
+
+
+async def _nobody(request: Request) -> Answer:
+    raise asyncio.InvalidStateError("the route of unknown paths has no handler")
+
+
+_NOWHERE = Route("GET", "", _nobody, "", access=Access.USER)

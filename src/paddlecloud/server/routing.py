@@ -1,0 +1,158 @@
+"""The shape of the route table: one row per call, used to route and to write OpenAPI.
+
+A row says everything a client must know (parameters, body, answers) and everything the front must
+do before the handler (who may call, how the body is read, whether it changes something), so the
+description and the behaviour cannot differ.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+from urllib.parse import parse_qsl
+
+from paddlecloud.core.errors import Fault, InvalidInput
+
+
+class Access(Enum):
+    OPEN = "open"  # health and login
+    USER = "user"  # an account, not a job's own token
+    JOB = "job"  # also a job's own token, about that job
+    ADMIN = "admin"
+
+
+class Work(Enum):
+    """Where a handler runs."""
+
+    THREAD = "thread"  # handler(request) -> Answer, rows and files
+    LOGS = "logs"  # the same, but it asks the engine for bytes
+    LOOP = "loop"  # async handler(request, stream): waits and streams
+    UPLOAD = "upload"  # async handler(request, receive) -> Answer: a body too large for memory
+
+
+class Change(Enum):
+    NONE = "none"
+    ATOMIC = "atomic"  # handler and idempotency key commit together
+    OWN = "own"  # the handler keeps the key itself
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One query parameter. `kind` is str, int, float or bool (`1 true yes` / `0 false no`)."""
+
+    name: str
+    kind: type
+    about: str
+    default: Any = None
+    low: float | None = None
+    high: float | None = None
+
+    def parse(self, text: str) -> Any:
+        if self.kind is str:
+            return text
+        if self.kind is bool:
+            if text.lower() in ("", "1", "true", "yes"):
+                return True
+            if text.lower() in ("0", "false", "no"):
+                return False
+            raise ValueError("must be 1 or 0")
+        try:
+            value = self.kind(text)
+        except ValueError:
+            raise ValueError(self._wanted()) from None
+        in_range = (self.low is None or value >= self.low) and (
+            self.high is None or value <= self.high
+        )
+        if not in_range or value != value:
+            raise ValueError(self._wanted())
+        return value
+
+    def _wanted(self) -> str:
+        noun = "a whole number" if self.kind is int else "a number"
+        if self.low is not None and self.high is not None:
+            return f"must be {noun} from {self.low:g} to {self.high:g}"
+        return f"must be {noun}" + (f" of at least {self.low:g}" if self.low is not None else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    method: str
+    path: str  # at most one {segment}
+    handler: Callable[..., Any]
+    summary: str
+    params: tuple[Param, ...] = ()
+    body: type | None = None  # a shape from wire.shapes; None = no body or not JSON
+    body_type: str = ""  # content type of a body that is not JSON
+    answers: Mapping[int, Any] = field(default_factory=dict)  # status → shape(s) or content type
+    access: Access = Access.USER
+    work: Work = Work.THREAD
+    change: Change = Change.NONE
+    body_limit_bytes: int | None = None  # None: the configured limit of JSON bodies
+    dialect: str = "v2"
+    secret_answer: bool = False  # the answer holds a secret: derived again, never stored
+
+    def parse_query(self, query: bytes) -> dict[str, Any]:
+        """Typed values of all parameters; every fault is reported at once."""
+        values = {param.name: param.default for param in self.params}
+        if not query:
+            return values
+        known = {param.name: param for param in self.params}
+        faults = []
+        for name, text in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+            param = known.get(name)
+            if param is None:
+                if self.dialect == "v2":
+                    faults.append(Fault(name, _unknown(name, known), text[:100]))
+                continue
+            try:
+                values[name] = param.parse(text)
+            except ValueError as error:
+                faults.append(Fault(name, str(error), text[:100]))
+        if faults:
+            raise InvalidInput(faults=faults)
+        return values
+
+
+def _unknown(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), 1)
+    return "is no parameter of this call" + (f"; did you mean {close[0]}?" if close else "")
+
+
+class Table:
+    """Finds the row for a method and a path."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self.routes = tuple(routes)
+        self._exact: dict[str, dict[str, Route]] = {}
+        self._open: dict[tuple[str, ...], dict[str, tuple[Route, str, int]]] = {}
+        for route in self.routes:
+            if "{" not in route.path:
+                self._exact.setdefault(route.path, {})[route.method] = route
+                continue
+            parts = route.path.split("/")
+            place = next(i for i, part in enumerate(parts) if part.startswith("{"))
+            key = (*parts[:place], "{}", *parts[place + 1 :])
+            row = (route, parts[place][1:-1], place)
+            self._open.setdefault(key, {})[route.method] = row
+        self._places = sorted({row[2] for rows in self._open.values() for row in rows.values()})
+
+    def find(self, method: str, path: str) -> tuple[Route | None, dict[str, str], list[str]]:
+        """(route, segments, methods the path has). A HEAD without a row of its own is a GET."""
+        rows = self._exact.get(path)
+        if rows is not None:
+            route = rows.get(method) or (rows.get("GET") if method == "HEAD" else None)
+            return route, {}, sorted(rows)
+        parts = path.split("/")
+        for place in self._places:
+            if len(parts) <= place or not parts[place]:
+                continue
+            open_rows = self._open.get((*parts[:place], "{}", *parts[place + 1 :]))
+            if open_rows is not None:
+                row = open_rows.get(method) or (open_rows.get("GET") if method == "HEAD" else None)
+                if row is None:
+                    return None, {}, sorted(open_rows)
+                return row[0], {row[1]: parts[place]}, sorted(open_rows)
+        return None, {}, []

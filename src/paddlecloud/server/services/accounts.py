@@ -1,0 +1,102 @@
+"""Accounts: made by the administrator, each with a home of its own and, when we are root, a uid.
+
+The id decides ownership; a name is only what people type and a part of /pfs paths.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+
+from paddlecloud.core import names
+from paddlecloud.core.errors import Conflict, Fault, InvalidInput, NotFound
+from paddlecloud.engines.registry import may_serve_second_account
+from paddlecloud.pfs.diskstore import Tree
+from paddlecloud.server.accounts.models import Account
+from paddlecloud.server.database import writing
+from paddlecloud.server.exchange import rfc3339
+from paddlecloud.server.process import here
+
+FIRST_UID = 210_000
+
+
+def uid_of(account_id: int) -> int | None:
+    """The uid its jobs run as; None when the platform is not root and everything is its own."""
+    return FIRST_UID + account_id if os.geteuid() == 0 else None
+
+
+def home_tree(account_id: int, name: str) -> Tree:
+    """The account's home, made if it is not there: 0700, and its own."""
+    uid = uid_of(account_id)
+    homes = here().state_dir / "pfs" / "home"
+    home = homes / name
+    if not home.is_dir():
+        # Others may pass through to their own home, but not look around.
+        homes.mkdir(mode=0o711, parents=True, exist_ok=True)
+        home.mkdir(mode=0o700, exist_ok=True)
+        if uid is not None:
+            os.chown(home, uid, uid, follow_symlinks=False)
+    return Tree(home, uid)
+
+
+def public_tree() -> Tree:
+    public = here().state_dir / "pfs" / "public"
+    public.mkdir(mode=0o755, parents=True, exist_ok=True)
+    return Tree(public)
+
+
+def _check_new(name: str, password: str | None) -> None:
+    faults = []
+    try:
+        names.check_account_name(name)
+    except names.BadName as error:
+        faults.append(Fault("name", str(error), name[:100]))
+    if password is not None:
+        try:
+            validate_password(password)
+        except ValidationError as error:
+            faults.append(Fault("password", " ".join(error.messages)))
+    if faults:
+        raise InvalidInput(faults=faults)
+
+
+def add(name: str, *, password: str | None = None, is_admin: bool = False) -> Account:
+    """A new account. Refused where the engine cannot keep two accounts apart."""
+    _check_new(name, password)
+    with writing():
+        others = Account.objects.count()
+        if others:
+            for engine in here().engines:
+                is_safe, reason = may_serve_second_account(engine)
+                if not is_safe:
+                    raise Conflict(
+                        f"this platform serves one account only: {reason}",
+                        hint="install bubblewrap and restart the platform (paddlecloud down; up)",
+                    )
+        if Account.objects.filter(username=name).exists():
+            raise Conflict(f"there is already an account {name}", field="name")
+        account = Account.objects.create_user(name, password, is_staff=is_admin)
+        home_tree(account.pk, name)
+    return account
+
+
+def find(name: str) -> Account:
+    account = Account.objects.filter(username=name).first()
+    if account is None:
+        raise NotFound(f"no account {name}", field="name", hint="paddlecloud account list")
+    return account
+
+
+def describe(account: Account) -> dict[str, Any]:
+    from paddlecloud.server.services import quotas
+
+    return {
+        "name": account.username,
+        "id": account.pk,
+        "admin": account.is_staff,
+        "created_at": rfc3339(account.created_at),
+        "limits": quotas.limits_json(quotas.quota_of(account.pk)),
+    }

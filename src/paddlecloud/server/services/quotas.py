@@ -1,0 +1,115 @@
+"""Limits per account: kept in rows, told to the engines, shown with what is in use.
+
+What is in use is counted from rows of jobs that hold resources, so it is answered even when the
+engine is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from paddlecloud.core.errors import Fault, InvalidInput
+from paddlecloud.core.phases import ACTIVE
+from paddlecloud.core.resources import (
+    BadQuantity,
+    format_cpu,
+    format_memory,
+    parse_cpu,
+    parse_gpus,
+    parse_memory,
+)
+from paddlecloud.scheduling.snapshot import Quota
+from paddlecloud.server.accounts import models
+from paddlecloud.server.database import after_commit, fetch, writing
+from paddlecloud.server.process import here
+
+_READERS = {
+    "cpu": ("cpu_milli", parse_cpu),
+    "memory": ("memory_bytes", parse_memory),
+    "gpu": ("gpu", parse_gpus),
+    "replicas": ("replicas", parse_gpus),
+}
+
+
+def _all_quotas() -> dict[int, Quota]:
+    rows = models.Quota.objects.values_list(
+        "account_id", "cpu_milli", "memory_bytes", "gpu", "replicas"
+    )
+    return {row[0]: Quota(*row[1:]) for row in rows}
+
+
+def tell_engines() -> None:
+    """All limits, to every engine; each in its own time."""
+    quotas = _all_quotas()
+    process = here()
+    for engine in process.engines:
+        process.asking.submit(engine.set_quota, (quotas,), lambda result, error: None)
+
+
+def quota_of(account_id: int) -> Quota:
+    row = models.Quota.objects.filter(account_id=account_id).first()
+    if row is None:
+        return Quota()
+    return Quota(row.cpu_milli, row.memory_bytes, row.gpu, row.replicas)
+
+
+def limits_json(quota: Quota) -> dict[str, Any]:
+    return {
+        "cpu": None if quota.cpu_milli is None else format_cpu(quota.cpu_milli),
+        "memory": None if quota.memory_bytes is None else format_memory(quota.memory_bytes),
+        "gpu": quota.gpu,
+        "replicas": quota.replicas,
+    }
+
+
+def _used(account_id: int) -> dict[str, Any]:
+    import msgspec
+
+    marks = ", ".join(["%s"] * len(ACTIVE))
+    rows = fetch(
+        "SELECT cpu_milli, memory_bytes, gpu, counts FROM jobs_job WHERE account_id = %s AND live"
+        f" AND phase IN ({marks})",
+        (account_id, *(phase.value for phase in ACTIVE)),
+    )
+    counts = [msgspec.json.decode(row[3]) for row in rows]
+    return {
+        "cpu": format_cpu(sum(row[0] for row in rows)),
+        "memory": format_memory(sum(row[1] for row in rows)),
+        "gpu": sum(row[2] for row in rows),
+        "replicas": sum(role["wanted"] for job in counts for role in job.values()),
+    }
+
+
+def show(account_id: int) -> dict[str, Any]:
+    return {"limits": limits_json(quota_of(account_id)), "used": _used(account_id)}
+
+
+def parse_limits(body: Mapping[str, Any]) -> dict[str, int | None]:
+    """Columns of the row; every fault at once."""
+    faults = []
+    values: dict[str, int | None] = {column: None for column, _ in _READERS.values()}
+    for name, written in body.items():
+        if name not in _READERS:
+            faults.append(Fault(name, f"unknown key; allowed are {', '.join(_READERS)}"))
+            continue
+        if written is None:
+            continue
+        column, read = _READERS[name]
+        if isinstance(written, bool) or not isinstance(written, str | int | float):
+            faults.append(Fault(name, "must be a quantity such as 4 or 10Gi, or null"))
+            continue
+        try:
+            values[column] = read(str(written))
+        except BadQuantity as error:
+            faults.append(Fault(name, str(error), str(written)[:60]))
+    if faults:
+        raise InvalidInput(faults=faults)
+    return values
+
+
+def set_limits(account_id: int, body: Mapping[str, Any]) -> None:
+    values = parse_limits(body)
+    with writing():
+        models.Quota.objects.update_or_create(account_id=account_id, defaults=values)
+        after_commit(tell_engines)

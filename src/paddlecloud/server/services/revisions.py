@@ -1,0 +1,35 @@
+"""The revision counter and the notices that go with it.
+
+Whoever changes a job's row takes a revision in the same transaction; clients that wait compare
+it. Must be called inside `writing()`.
+"""
+
+from __future__ import annotations
+
+from django.db import connection
+
+from paddlecloud.server.database import after_commit
+from paddlecloud.server.notifying import account_subject, job_subject
+from paddlecloud.server.process import here
+
+_NAME = "revision"
+
+
+def next_revision() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO jobs_counter (name, value) VALUES (%s, 1)"
+            " ON CONFLICT (name) DO UPDATE SET value = jobs_counter.value + 1 RETURNING value",
+            (_NAME,),
+        )
+        return int(cursor.fetchone()[0])
+
+
+def announce(account_id: int, job_id: str, revision: int) -> None:
+    """Note the account's newest revision; tell the waiting once it is durable."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE accounts_account SET revision = %s WHERE id = %s", (revision, account_id)
+        )
+    hub = here().hub
+    after_commit(lambda: hub.publish((job_subject(job_id), account_subject(account_id))))

@@ -1,0 +1,217 @@
+"""Accepting a job: checked, committed, its folder filled, handed to the engine; in that order.
+
+Nothing is promised before the commit and nothing promised is lost after it: the row, its first
+run and the idempotency key are one transaction; filling the folder and telling the engine are
+repeated at the next start if a crash comes in between. Called by both REST interfaces.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from typing import Any
+
+from django.db import IntegrityError
+
+from paddlecloud.core import jobspec
+from paddlecloud.core.errors import CannotFit, Conflict, InvalidInput
+from paddlecloud.core.jobspec import JobSpec, Role
+from paddlecloud.core.names import JOB_ID_BYTES, new_job_id
+from paddlecloud.core.phases import Phase
+from paddlecloud.core.resources import format_cpu, format_memory
+from paddlecloud.engines.protocols import Engine
+from paddlecloud.engines.registry import may_serve_second_account
+from paddlecloud.forms import rest_v1
+from paddlecloud.server.accounts.models import Account
+from paddlecloud.server.authentication import Principal
+from paddlecloud.server.database import writing
+from paddlecloud.server.exchange import Request, encode
+from paddlecloud.server.jobs.models import Event, Job, Run
+from paddlecloud.server.process import here
+from paddlecloud.server.services import idempotency, job_rows, locating, packages, workspaces
+from paddlecloud.server.services.revisions import announce, next_revision
+from paddlecloud.wire.pfspath import PfsPath
+
+PADDLE_TRAIN = "paddle train"
+
+
+def submit(request: Request) -> tuple[dict[str, Any], bool]:
+    """(the job, whether the key had been seen before)."""
+    seen = idempotency.find(request)
+    if seen is not None:
+        return job_rows.read(seen.job_id), True
+    spec = read_spec(request.caller, request.json())
+    with writing():
+        seen = idempotency.find(request)  # a twin may have been quicker
+        if seen is None:
+            job = _commit(request, spec)
+    if seen is not None:
+        return job_rows.read(seen.job_id), True
+    workspaces.prepare(job)
+    here().feeder.look_at(job.id)
+    return job_rows.read(job.id), False
+
+
+def read_spec(caller: Principal, body: dict[str, Any]) -> JobSpec:
+    """The spec the body means here; all that can be wrong is said before anything is done."""
+    process = here()
+    spec = rest_v1.parse(body, default_cluster=process.engines.default.cluster)
+    engine = process.engines.engine(spec.cluster)
+    _check_alone(engine)
+    spec = _settle_runtime(spec)
+    spec = _settle_package(caller, spec)
+    within_s = process.configuration.engines.answer_within_s
+    faults = process.asking.ask(within_s, f"the engine of {spec.cluster}", engine.check, spec)
+    if faults:
+        raise CannotFit(
+            "; ".join(f"{fault.field}: {fault.problem}" for fault in faults),
+            field=faults[0].field,
+            hint="paddlecloud status shows what this platform has",
+        )
+    return spec
+
+
+def _check_alone(engine: Engine) -> None:
+    is_safe, reason = may_serve_second_account(engine)
+    if not is_safe and Account.objects.count() > 1:
+        raise Conflict(
+            f"several accounts exist and jobs cannot be kept apart: {reason}",
+            hint="install bubblewrap and restart the platform",
+        )
+
+
+def _settle_runtime(spec: JobSpec) -> JobSpec:
+    runtimes = here().runtimes
+    runtimes.check(spec.runtime, field="runtime")
+    needs_paddle = (spec.entry.strip() or PADDLE_TRAIN) == PADDLE_TRAIN
+    if needs_paddle and not runtimes.has_paddle_train(spec.runtime):
+        raise InvalidInput(
+            f"the runtime {spec.runtime or 'used by default'} has no `{PADDLE_TRAIN}`",
+            field="entry",
+            hint='say how your program is started, e.g. -entry "python train.py"',
+        )
+    return spec
+
+
+def _settle_package(caller: Principal, spec: JobSpec) -> JobSpec:
+    folder = locating.text(locating.job_folder(spec.cluster, caller.name, spec.name))
+    if spec.package_digest:
+        if spec.package and spec.package.rstrip("/") != folder:
+            raise InvalidInput(
+                "a /pfs path is used in place, so it cannot come with a package_digest",
+                field="job_package",
+            )
+        stored = packages.find(caller.account_id, spec.package_digest)
+        if stored is None:
+            raise InvalidInput(
+                "no package with this digest was uploaded",
+                field="package_digest",
+                hint="PUT /api/v2/packages/<digest> first",
+            )
+        return replace(spec, package=folder)
+    path = PfsPath.parse(spec.package or folder)
+    tree = locating.tree_of(caller.account_id, caller.name, path)
+    if not tree.is_directory(path.parts):
+        raise InvalidInput(
+            f"package not exist in cloud: {locating.text(path)}",
+            field="job_package",
+            hint="upload it first, or submit a local folder",
+        )
+    return replace(spec, package=locating.text(path))
+
+
+# --- the rows --------------------------------------------------------------------------------
+
+
+def wish_v1(spec: JobSpec) -> dict[str, Any]:
+    """An entry of seed 004's job list."""
+    trainer, servers = spec.trainers, spec.role(Role.PSERVER)
+
+    def cpu(milli: int) -> int | str:
+        return milli // 1000 if milli % 1000 == 0 else format_cpu(milli)
+
+    return {
+        "name": spec.name,
+        "job_package": spec.package,
+        "parallelism": trainer.replicas,
+        "cpu": cpu(trainer.resources.cpu_milli),
+        "gpu": trainer.resources.gpu,
+        "memory": format_memory(trainer.resources.memory_bytes),
+        "pservers": servers.replicas if servers else 0,
+        "pscpu": cpu(servers.resources.cpu_milli) if servers else 0,
+        "psmemory": format_memory(servers.resources.memory_bytes) if servers else "0",
+        "topology": spec.topology,
+        "entry": spec.entry,
+    }
+
+
+def first_counts(spec: JobSpec) -> str:
+    none = {"running": 0, "succeeded": 0, "failed": 0}
+    return encode({r.role.value: {"wanted": r.replicas, **none} for r in spec.roles}).decode()
+
+
+def name_taken(name: str, is_stopping: bool) -> Conflict:
+    doing = "is still being stopped" if is_stopping else "is live"
+    return Conflict(
+        f"a job named {name} {doing}",
+        field="name",
+        hint=f"paddlecloud kill {name}, or choose another -jobname",
+    )
+
+
+def check_name_free(account_id: int, name: str) -> None:
+    live = Job.objects.filter(account_id=account_id, name=name, live=True)
+    row = live.values_list("cancel_asked", "deleted").first()
+    if row is not None:
+        raise name_taken(name, bool(row[0]) or row[1])
+
+
+def _commit(request: Request, spec: JobSpec) -> Job:
+    caller = request.caller
+    check_name_free(caller.account_id, spec.name)
+    now = time.time()
+    total = spec.resources_at(spec.trainers.replicas)
+    job = Job(
+        id=new_job_id(os.urandom(JOB_ID_BYTES)),
+        account=Account.objects.get(pk=caller.account_id),
+        cluster=spec.cluster,
+        name=spec.name,
+        spec=encode(jobspec.to_json(spec)).decode(),
+        wish_v1=encode(wish_v1(spec)).decode(),
+        phase=Phase.SUBMITTED.value,
+        counts=first_counts(spec),
+        max_restarts=spec.restart.max_restarts,
+        mode=spec.mode.value,
+        priority=int(spec.priority),
+        cpu_milli=total.cpu_milli,
+        memory_bytes=total.memory_bytes,
+        gpu=total.gpu,
+        package=spec.package,
+        package_digest=spec.package_digest,
+        submitted_at=now,
+        revision=next_revision(),
+    )
+    try:
+        job.save(force_insert=True)
+    except IntegrityError:  # another server process was quicker
+        raise name_taken(spec.name, False) from None
+    Run.objects.create(
+        job=job,
+        run=1,
+        phase=job.phase,
+        counts=job.counts,
+        package=job.package,
+        submitted_at=now,
+    )
+    note(job, "Submitted", f"submitted by {caller.name}", now)
+    idempotency.keep(request, 201, job_id=job.id)
+    announce(caller.account_id, job.id, job.revision)
+    return job
+
+
+def note(job: Job, reason: str, message: str, at: float) -> None:
+    """An event of the server's own. Call inside `writing()`."""
+    Event.objects.create(
+        job=job, run=job.run, at=at, reason=reason, message=message, severity="Normal"
+    )

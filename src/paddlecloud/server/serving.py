@@ -1,0 +1,102 @@
+"""The listening part of the process: uvicorn over a socket of ours, and a quick, polite stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+
+import paddlecloud
+from paddlecloud.core.errors import Conflict
+from paddlecloud.server import starting
+from paddlecloud.server.configuration import Configuration
+from paddlecloud.server.front import Front
+from paddlecloud.server.process import Process
+from paddlecloud.server.table import TABLE
+
+_STOP_WITHIN_S = 3
+
+
+def listen(configuration: Configuration) -> socket.socket:
+    """The socket, bound but silent. A busy port is an answer, not a traceback."""
+    where = configuration.listening
+    family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((where.host, where.port))
+    except OSError as error:
+        sock.close()
+        raise Conflict(
+            f"cannot listen on {where.host}:{where.port}: {error.strerror}",
+            field="--port",
+            hint=f"another program has it; try --port {where.port + 1}",
+        ) from None
+    return sock
+
+
+def endpoint_of(configuration: Configuration, sock: socket.socket) -> str:
+    where = configuration.listening
+    if where.public_url:
+        return where.public_url
+    port = sock.getsockname()[1]
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(where.host, where.host)
+    if ":" in host and not host.startswith("["):
+        host = f"[{host}]"
+    return f"{'https' if where.tls else 'http'}://{host}:{port}"
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, process: Process, run_file: Path) -> None:
+        super().__init__(config)
+        self._process = process
+        self._run_file = run_file
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._process.hub.attach(asyncio.get_running_loop())
+        await super().startup(sockets)
+        if self.started:
+            starting.write_run_file(
+                self._run_file,
+                {
+                    "pid": os.getpid(),
+                    "start_time": time.time(),
+                    "endpoint": self._process.endpoint,
+                    "version": paddlecloud.__version__,
+                    "engine": self._process.engines.default.kind,
+                },
+            )
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        # Held requests end by themselves once they look; then the connections close.
+        self._process.is_stopping = True
+        self._process.hub.wake_all_soon()
+        super().handle_exit(sig, frame)
+
+
+def serve(configuration: Configuration, process: Process, sock: socket.socket) -> None:
+    """Answer until SIGTERM or SIGINT."""
+    run_file = configuration.storage.state_dir / "run" / "server.json"
+    config = uvicorn.Config(
+        Front(process, TABLE),
+        loop="asyncio",
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=_STOP_WITHIN_S,
+        backlog=1024,
+    )
+    try:
+        _Server(config, process, run_file).run(sockets=[sock])
+    finally:
+        run_file.unlink(missing_ok=True)

@@ -1,0 +1,111 @@
+"""From a state directory to a running server, in the order that loses nothing.
+
+One server per state directory (a lock held for life), tables migrated only when they are behind,
+the engine adopting what still runs, then the mirror, then the feeder that repeats every promise,
+and the socket last: whoever reaches us finds everything in place.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+from pathlib import Path
+from typing import IO
+
+from paddlecloud.core.errors import Conflict
+from paddlecloud.server.configuration import Configuration
+
+
+def hold_state(state_dir: Path) -> IO[str]:
+    """The lock of this state directory; it is ours until the process ends."""
+    for name, mode in (("", 0o711), ("run", 0o700), ("secrets", 0o700), ("packages", 0o700)):
+        path = state_dir / name
+        path.mkdir(mode=mode, parents=True, exist_ok=True)
+    lock = (state_dir / "run" / "server.lock").open("a+", encoding="ascii")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.seek(0)
+        pid = lock.read().strip() or "unknown"
+        raise Conflict(
+            f"a server already runs on {state_dir} (pid {pid})",
+            hint="paddlecloud status shows it, paddlecloud down stops it",
+        ) from None
+    lock.truncate(0)
+    lock.write(str(os.getpid()))
+    lock.flush()
+    return lock
+
+
+def set_up_django(configuration: Configuration) -> None:
+    os.environ["DJANGO_SETTINGS_MODULE"] = "paddlecloud.server.settings"
+    import django
+
+    if not configuration.storage.database_url:
+        # Ours alone from the first byte; SQLite's side files take the same mode.
+        path = configuration.storage.state_dir / "server.db"
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+    django.setup()
+    if not _is_migrated():
+        from django.core.management import call_command
+
+        call_command("migrate", interactive=False, verbosity=0)
+
+
+def _is_migrated() -> bool:
+    """Whether every migration on disk is in the table; far quicker than asking Django."""
+    from django.apps import apps
+    from django.db import DatabaseError
+
+    from paddlecloud.server.database import fetch
+
+    wanted = set()
+    for app in apps.get_app_configs():
+        folder = Path(app.path) / "migrations"
+        if folder.is_dir():
+            names = (name for name in os.listdir(folder) if name[:4].isdigit())
+            wanted |= {(app.label, name[:-3]) for name in names if name.endswith(".py")}
+    try:
+        return wanted <= set(fetch("SELECT app, name FROM django_migrations"))
+    except DatabaseError:
+        return False
+
+
+def bootstrap_account(name: str, *, renew_token: bool = False) -> None:
+    """The first administrator. Its token is left in secrets/bootstrap-token for `up` to take."""
+    from paddlecloud.server.accounts.models import Account
+    from paddlecloud.server.process import here
+    from paddlecloud.server.secretfiles import secrets_dir, write_secret
+    from paddlecloud.server.services import accounts, tokens
+
+    account = Account.objects.filter(username=name).first()
+    if account is not None and not renew_token:
+        return
+    if account is None and Account.objects.exists() and not renew_token:
+        return
+    if account is None:
+        account = accounts.add(name, is_admin=True)
+    path = secrets_dir(here().state_dir) / "bootstrap-token"
+    write_secret(path, tokens.make(account.pk).encode())
+
+
+def begin_process(configuration: Configuration) -> None:
+    """Engines and services, ready to be started."""
+    from paddlecloud.engines.registry import Registry, make_engine
+    from paddlecloud.server import process
+    from paddlecloud.server.services.feeding import Feeder
+    from paddlecloud.server.services.runtimes import Runtimes
+
+    state_dir = configuration.storage.state_dir
+    runtimes = Runtimes(state_dir, Path(sys.prefix))
+    chosen = configuration.engines
+    engine = make_engine(chosen.kind, chosen.cluster, state_dir, runtimes)
+    process.begin(process.Process(configuration, Registry(engine), runtimes, Feeder()))
+
+
+def write_run_file(path: Path, facts: dict[str, object]) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(facts), encoding="utf-8")
+    os.replace(part, path)

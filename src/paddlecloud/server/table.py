@@ -1,0 +1,8 @@
+"""Every route of the server."""
+
+from __future__ import annotations
+
+from paddlecloud.server import table_v2
+from paddlecloud.server.routing import Table
+
+TABLE = Table(table_v2.ROUTES)

@@ -1,0 +1,368 @@
+"""Engines without processes: one that plays a script, and ones that are slow, dead or lying.
+
+`FakeEngine` runs a job by its entry: `fake seconds=0.5 lines=3 exit=1 hold=1 queue=1`. Each word
+is optional: how long it runs, how many log lines each replica writes, the exit code of trainer-0,
+hold (runs until cancelled or `finish`), queue (waits until `admit`). State is in memory only; a
+state directory gets `fake-engine.jsonl` with one line per first put, so that tests can count what
+reached the engine across restarts. The server's tests and the command line's tests use it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from paddlecloud.core.actions import Event, Failure, RoleCount, Status
+from paddlecloud.core.errors import Fault
+from paddlecloud.core.jobspec import JobSpec, Role
+from paddlecloud.core.observed import EndCause, Exit, ReplicaKey, ReplicaObserved, ReplicaState
+from paddlecloud.core.phases import TERMINAL, Phase
+from paddlecloud.core.resources import Resources
+from paddlecloud.engines.protocols import Capacity, Change, JobRun, LogSlice
+from paddlecloud.scheduling.explain import Blocker, Explanation
+from paddlecloud.scheduling.snapshot import JobView, Node, Quota, Snapshot
+
+FAKE_TOTAL = Resources(64_000, 256 << 30, 8)
+
+
+@dataclass(slots=True)
+class _Run:
+    job: JobRun
+    status: Status
+    script: Mapping[str, float]
+    replicas: dict[ReplicaKey, ReplicaObserved] = field(default_factory=dict)
+
+    @property
+    def trainers(self) -> int:
+        return self.job.spec.trainers.replicas if self.replicas else 0
+
+
+def read_script(entry: str) -> dict[str, float]:
+    """The words of a fake entry; anything else is a job that ends at once."""
+    words = {"seconds": 0.0, "lines": 1.0, "exit": 0.0, "hold": 0.0, "queue": 0.0}
+    head, *rest = entry.split() or [""]
+    if head != "fake":
+        return words
+    for word in rest:
+        name, _, value = word.partition("=")
+        words[name] = float(value)
+    return words
+
+
+class FakeEngine:
+    kind = "fake"
+    multi_account = True
+    single_account_reason = ""
+
+    def __init__(
+        self,
+        cluster: str = "local",
+        state_dir: Path | None = None,
+        runtimes: Mapping[str, Path] | None = None,
+    ) -> None:
+        self.cluster = cluster
+        self.quotas: Mapping[int, Quota] = {}
+        self.total = FAKE_TOTAL
+        self._record = None if state_dir is None else state_dir / "fake-engine.jsonl"
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._runs: dict[tuple[str, int], _Run] = {}
+        self._logs: dict[ReplicaKey, bytearray] = {}
+        self._changes: list[Change] = []
+        # Grows across restarts, as a real engine's stored cursor does.
+        self._cursor = time.time_ns()
+        self._order = itertools.count()
+        self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._closed = False
+        self._thread = threading.Thread(target=self._play, name="fake-engine", daemon=True)
+
+    # --- the Engine protocol ----------------------------------------------------------------
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._changed.notify_all()
+
+    def put(self, job: JobRun) -> None:
+        with self._lock:
+            if (job.job_id, job.run) in self._runs:
+                return
+            if self._record is not None:
+                with self._record.open("a") as file:
+                    file.write(json.dumps({"job": job.job_id, "run": job.run}) + "\n")
+            run = _Run(job, Status(Phase.SUBMITTED), read_script(job.spec.entry))
+            self._runs[job.job_id, job.run] = run
+            if run.script["queue"]:
+                self._tell(run, replace(run.status, phase=Phase.QUEUED, reason="waits for cpu"))
+            else:
+                self._begin(run)
+
+    def cancel(self, job_id: str, run: int, reason: str) -> None:
+        with self._lock:
+            found = self._runs.get((job_id, run))
+            if found is not None and found.status.phase not in TERMINAL:
+                self._end(found, Phase.KILLED, reason, Exit(EndCause.SIGNALED, 143, 15))
+
+    def delete(self, job_id: str) -> None:
+        with self._lock:
+            for key in [key for key in self._runs if key[0] == job_id]:
+                self.cancel(*key, "deleted")
+                for replica in self._runs.pop(key).replicas:
+                    self._logs.pop(replica, None)
+
+    def watch(self, after: int, timeout_s: float) -> Sequence[Change]:
+        with self._lock:
+            self._changed.wait_for(
+                lambda: self._closed or (self._changes and self._changes[-1].cursor > after),
+                timeout_s,
+            )
+            return [change for change in self._changes if change.cursor > after]
+
+    def log(self, key: ReplicaKey, start: int, limit_bytes: int) -> LogSlice:
+        with self._lock:
+            data = self._logs.get(key, bytearray())
+            size = len(data)
+            start = max(0, size + start) if start < 0 else min(start, size)
+            part = bytes(data[start : start + limit_bytes])
+            run = self._runs.get((key.job_id, key.run))
+            seen = run.replicas.get(key) if run else None
+            ended = seen is None or not seen.alive
+            return LogSlice(start, start + len(part), size, part, 0, ended)
+
+    def log_wait(self, key: ReplicaKey, size: int, timeout_s: float) -> None:
+        def is_news() -> bool:
+            run = self._runs.get((key.job_id, key.run))
+            seen = run.replicas.get(key) if run else None
+            grown = len(self._logs.get(key, b"")) > size
+            return self._closed or grown or seen is None or not seen.alive
+
+        with self._lock:
+            self._changed.wait_for(is_news, timeout_s)
+
+    def check(self, spec: JobSpec) -> Sequence[Fault]:
+        need = spec.resources_at(spec.trainers.min_replicas)
+        return [
+            Fault(name, f"the job needs more {name} than the cluster has in all")
+            for name in need.shortages(self.total)
+        ]
+
+    def capacity(self) -> Capacity:
+        return Capacity(self.total, self.total - self._held(), 16, ("a fake engine",))
+
+    def set_quota(self, quotas: Mapping[int, Quota]) -> None:
+        self.quotas = dict(quotas)
+
+    def snapshot(self) -> Snapshot:
+        with self._lock:
+            jobs = tuple(
+                JobView(
+                    run.job.job_id,
+                    run.job.spec,
+                    run.job.account_id,
+                    run.job.account,
+                    run.job.submitted_at,
+                    granted=run.trainers,
+                    started_at=run.status.started_at,
+                )
+                for run in self._runs.values()
+                if run.status.phase not in TERMINAL
+            )
+        return Snapshot(time.time(), (Node("fake", self.total),), jobs, self.quotas)
+
+    def explain(self, job_id: str) -> Explanation | None:
+        with self._lock:
+            waiting = [r for r in self._runs.values() if r.status.phase == Phase.QUEUED]
+        for place, run in enumerate(waiting, 1):
+            if run.job.job_id == job_id:
+                need = run.job.spec.resources_at(run.job.spec.trainers.replicas)
+                blocker = Blocker("cpu", str(need.cpu_milli // 1000), "0")
+                return Explanation(
+                    place, len(waiting), "some cpu", run.status.reason, blockers=(blocker,)
+                )
+        return None
+
+    # --- what a test may do -----------------------------------------------------------------
+
+    def admit(self, job_id: str, run: int = 1) -> None:
+        """Let a queued job start."""
+        with self._lock:
+            self._begin(self._runs[job_id, run])
+
+    def write_log(self, key: ReplicaKey, data: bytes) -> None:
+        with self._lock:
+            self._logs.setdefault(key, bytearray()).extend(data)
+            self._changed.notify_all()
+
+    def finish(self, job_id: str, code: int = 0, run: int = 1) -> None:
+        """End a job that holds."""
+        with self._lock:
+            self._finish(self._runs[job_id, run], code)
+
+    def keys(self, job_id: str, run: int = 1) -> list[ReplicaKey]:
+        with self._lock:
+            return sorted(self._runs[job_id, run].replicas)
+
+    def puts(self) -> list[tuple[str, int]]:
+        with self._lock:
+            return list(self._runs)
+
+    # --- playing ----------------------------------------------------------------------------
+
+    def _held(self) -> Resources:
+        held = Resources()
+        with self._lock:
+            for run in self._runs.values():
+                if run.status.phase not in TERMINAL and run.trainers:
+                    held += run.job.spec.resources_at(run.trainers)
+        return held
+
+    def _play(self) -> None:
+        with self._lock:
+            while not self._closed:
+                now = time.monotonic()
+                while self._timers and self._timers[0][0] <= now:
+                    heapq.heappop(self._timers)[2]()
+                wait_s = self._timers[0][0] - time.monotonic() if self._timers else None
+                if wait_s is None or wait_s > 0:
+                    self._changed.wait(wait_s)
+
+    def _later(self, after_s: float, action: Callable[[], None]) -> None:
+        heapq.heappush(self._timers, (time.monotonic() + after_s, next(self._order), action))
+        self._changed.notify_all()
+
+    def _begin(self, run: _Run) -> None:
+        now = time.time()
+        number = 0
+        for spec in run.job.spec.roles:
+            for index in range(spec.replicas):
+                number += 1
+                key = ReplicaKey(run.job.job_id, run.job.run, spec.role, index, 1)
+                address = f"127.1.{number // 250}.{number % 250 + 1}"
+                run.replicas[key] = ReplicaObserved(
+                    key, ReplicaState.RUNNING, now, address=address, node="fake"
+                )
+                lines = int(run.script["lines"])
+                text = "".join(f"line {n} of {key.short}\n" for n in range(1, lines + 1))
+                self._logs[key] = bytearray(text.encode())
+        self._tell(run, replace(run.status, phase=Phase.STARTING, started_at=now))
+        self._tell_event(run, Event("Started", f"{number} replicas started"))
+        self._tell(run, replace(run.status, phase=Phase.RUNNING, reason=""))
+        if not run.script["hold"]:
+            code = int(run.script["exit"])
+            self._later(run.script["seconds"], lambda: self._finish(run, code))
+
+    def _finish(self, run: _Run, code: int) -> None:
+        if run.status.phase in TERMINAL:
+            return
+        if code:
+            self._end(run, Phase.FAILED, f"trainer-0 exited {code}", Exit(EndCause.EXITED, code))
+        else:
+            self._end(run, Phase.SUCCEEDED, "", Exit(EndCause.EXITED, 0))
+
+    def _end(self, run: _Run, phase: Phase, reason: str, end: Exit) -> None:
+        now = time.time()
+        failure = None
+        for key, seen in run.replicas.items():
+            is_first = key.role == Role.TRAINER and key.index == 0
+            mine = end if is_first or phase == Phase.KILLED else Exit(EndCause.EXITED, 0)
+            run.replicas[key] = replace(seen, state=ReplicaState.ENDED, ended_at=now, exit=mine)
+            if is_first and phase == Phase.FAILED:
+                failure = Failure(key.short, end, now)
+        self._tell_event(run, Event(phase.value, reason or "every trainer ended well"))
+        ended = replace(run.status, phase=phase, reason=reason, ended_at=now, failure=failure)
+        self._tell(run, ended)
+
+    def _tell(self, run: _Run, status: Status) -> None:
+        counts = {}
+        for spec in run.job.spec.roles:
+            mine = [seen for key, seen in run.replicas.items() if key.role == spec.role]
+            ended = [seen for seen in mine if seen.exit is not None]
+            well = sum(1 for seen in ended if seen.exit and seen.exit.ok)
+            counts[spec.role] = RoleCount(
+                spec.replicas, len(mine) - len(ended), well, len(ended) - well
+            )
+        run.status = replace(status, roles=counts)
+        self._append(
+            run, status=run.status, replicas=tuple(run.replicas.values()), granted=run.trainers
+        )
+
+    def _tell_event(self, run: _Run, event: Event) -> None:
+        self._append(run, event=event)
+
+    def _append(
+        self,
+        run: _Run,
+        status: Status | None = None,
+        replicas: tuple[ReplicaObserved, ...] = (),
+        event: Event | None = None,
+        granted: int = 0,
+    ) -> None:
+        self._cursor += 1
+        change = Change(
+            self._cursor, run.job.job_id, run.job.run, time.time(), status, replicas, event, granted
+        )
+        self._changes.append(change)
+        self._changed.notify_all()
+
+
+class SlowEngine(FakeEngine):
+    """Every answer takes `delay_s`."""
+
+    delay_s = 30.0
+
+    def put(self, job: JobRun) -> None:
+        time.sleep(self.delay_s)
+        super().put(job)
+
+    def check(self, spec: JobSpec) -> Sequence[Fault]:
+        time.sleep(self.delay_s)
+        return super().check(spec)
+
+    def capacity(self) -> Capacity:
+        time.sleep(self.delay_s)
+        return super().capacity()
+
+    def log(self, key: ReplicaKey, start: int, limit_bytes: int) -> LogSlice:
+        time.sleep(self.delay_s)
+        return super().log(key, start, limit_bytes)
+
+    def explain(self, job_id: str) -> Explanation | None:
+        time.sleep(self.delay_s)
+        return super().explain(job_id)
+
+
+class DeadEngine(SlowEngine):
+    """Never answers at all."""
+
+    delay_s = 10.0**8
+
+    def watch(self, after: int, timeout_s: float) -> Sequence[Change]:
+        time.sleep(self.delay_s)
+        return []
+
+    def cancel(self, job_id: str, run: int, reason: str) -> None:
+        time.sleep(self.delay_s)
+
+
+class LyingEngine(FakeEngine):
+    """Speaks of jobs nobody submitted, repeats old cursors, and revives what has ended."""
+
+    def watch(self, after: int, timeout_s: float) -> Sequence[Change]:
+        told = list(super().watch(after, timeout_s))
+        lies = [replace(change, job_id="job-ffffffffffffffff") for change in told]
+        revived = [
+            replace(change, status=replace(change.status, phase=Phase.RUNNING))
+            for change in told
+            if change.status is not None and change.status.phase in TERMINAL
+        ]
+        stale = [replace(change, cursor=1) for change in told]
+        return [*lies, *told, *revived, *stale]

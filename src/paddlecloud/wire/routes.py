@@ -1,0 +1,62 @@
+"""The paths of the server, written once: the server routes by them and the SDK calls them.
+
+Nothing but text and two tiny functions, so that the command line may import it for free. The
+JSON that travels on these paths is described in `wire.shapes`.
+"""
+
+from __future__ import annotations
+
+HEALTH = "/healthz"
+LOGIN = "/api-token-auth/"
+
+V2 = "/api/v2"
+STATUS = V2 + "/status"
+WHOAMI = V2 + "/whoami"
+PACKAGE = V2 + "/packages/{digest}"
+JOBS = V2 + "/jobs"
+JOB = V2 + "/jobs/{ref}"
+JOB_RUNS = JOB + "/runs"
+JOB_REPLICAS = JOB + "/replicas"
+JOB_EVENTS = JOB + "/events"
+JOB_LOGS = JOB + "/logs"
+JOB_WAIT = JOB + "/wait"
+JOB_EXPLAIN = JOB + "/explain"
+JOB_CANCEL = JOB + "/cancel"
+JOB_RERUN = JOB + "/rerun"
+CHANGES = V2 + "/changes"
+QUOTA = V2 + "/quota"
+ACCOUNTS = V2 + "/accounts"
+ACCOUNT_QUOTA = V2 + "/accounts/{name}/quota"
+ACCOUNT_TOKEN = V2 + "/accounts/{name}/token"
+ACCOUNT_CERT = V2 + "/accounts/{name}/cert"
+RUNTIMES = V2 + "/runtimes"
+RUNTIME = V2 + "/runtimes/{name}"
+OPENAPI = V2 + "/openapi.json"
+
+V1_JOBS = "/api/v1/jobs"
+V1_PSERVERS = "/api/v1/pservers"
+V1_WORKERS = "/api/v1/workers"
+V1_LOGS = "/api/v1/logs"
+V1_QUOTA = "/api/v1/quota"
+V1_TOKEN2USER = "/api/v1/token2user"
+V1_FILE = "/api/v1/file"
+V1_FILELIST = "/api/v1/filelist"
+
+# Headers with a meaning of their own.
+IDEMPOTENCY_KEY = "Idempotency-Key"
+IDEMPOTENCY_REPLAYED = "Idempotency-Replayed"
+LOG_NEXT = "X-Log-Next"
+LOG_SIZE = "X-Log-Size"
+LOG_DROPPED = "X-Log-Dropped"
+LOG_ENDED = "X-Log-Ended"
+
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+def _quote(segment: str) -> str:
+    return "".join(chr(b) if b in _PLAIN else f"%{b:02X}" for b in segment.encode())
+
+
+def fill(template: str, **segments: str) -> str:
+    """`fill(JOB, ref="a b")` → `/api/v2/jobs/a%20b`; a segment cannot add a slash."""
+    return template.format(**{name: _quote(value) for name, value in segments.items()})
