@@ -88,9 +88,9 @@ def _install(session: Session, name: str, requirements: list[str]) -> int:
     import subprocess
     import sys
 
-    from paddlecloud.cli import local_platform
+    from paddlecloud.cli.local_platform import running, state_directory
 
-    record = local_platform.running(local_platform.state_directory())
+    record = running(state_directory())
     if record is None or record.endpoint != session.client.endpoint:
         raise NotAllowed(
             f"{session.client.endpoint} does not run on this machine from this state directory",

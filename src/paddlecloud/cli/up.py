@@ -1,0 +1,175 @@
+"""`paddlecloud up`: starts the platform on this machine and logs you in to it.
+
+Doing it again is fine: a running platform is left alone. The first start makes an administrator
+named after the operating system's user, whose token goes into `~/.paddle/config`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from paddlecloud.cli import local_platform
+from paddlecloud.cli.local_platform import Running
+from paddlecloud.cli.session import Session
+from paddlecloud.cli.status import platform_line
+from paddlecloud.core.errors import NotLoggedIn, PaddleCloudError
+from paddlecloud.forms.go_flags import Flag, Kind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from paddlecloud.sdk.config import Config, Profile
+    from paddlecloud.wire.shapes import StatusShape
+
+USAGE = "paddlecloud up [--port N] [--host ADDRESS] [--state FOLDER] [--tls] [--foreground]"
+HELP = """
+Everything is kept in one state folder (PADDLECLOUD_HOME, default ~/.paddlecloud). Jobs outlive the
+server: `down` and even kill -9 leave them running, and the next `up` finds them again.
+
+Examples:
+  paddlecloud up
+  paddlecloud up --port 8001 --state ./state
+  paddlecloud up --tls --host 0.0.0.0
+"""
+FLAGS = (
+    Flag(
+        ("--port",),
+        Kind.INT,
+        value="N",
+        low=0,
+        high=65535,
+        meaning="port (default 8000; 0 = any free)",
+    ),
+    Flag(("--host",), value="ADDRESS", meaning="address to listen on (default 127.0.0.1)"),
+    Flag(("--state",), value="FOLDER", meaning="state folder (default ~/.paddlecloud)"),
+    Flag(("--tls",), Kind.BOOL, meaning="serve https, with a CA of the platform's own"),
+    Flag(("--foreground",), Kind.BOOL, meaning="stay attached; Ctrl-C stops the server"),
+)
+NEXT = 'paddlecloud submit --mode single -entry "python train.py" ./my_package'
+
+
+def run(session: Session) -> int:
+    from paddlecloud.sdk.config import config_path, read_config
+
+    local_platform.require_linux()
+    state = local_platform.state_directory(session.parsed.text("state"))
+    path = session.parsed.text("config") or config_path()
+    config = read_config(path)  # a malformed one is refused before anything starts
+    found = local_platform.settled(state)
+    if found is not None:
+        return _greet(session, found, config, path, is_new=False)
+    is_detached = not session.parsed.switch("foreground")
+    command = local_platform.server_command(
+        state=state,
+        host=session.parsed.text("host"),
+        port=session.parsed.number("port") if "port" in session.parsed else None,
+        account=_account_name(),
+    )
+    found, child = local_platform.start(
+        command,
+        state,
+        is_tls=session.parsed.switch("tls"),
+        is_detached=is_detached,
+        on_wait=_Progress(session, "starting the platform"),
+    )
+    code = _greet(session, found, config, path, is_new=True)
+    if is_detached:
+        return code
+    session.flush()
+    try:
+        return child.wait()
+    except KeyboardInterrupt:
+        child.wait()
+        return 0
+
+
+class _Progress:
+    """One line on the standard error once something has taken longer than a second."""
+
+    def __init__(self, session: Session, what: str) -> None:
+        self._session = session
+        self._what = what
+        self._was_said = False
+
+    def __call__(self, waited_s: float) -> None:
+        if waited_s > 1.0 and not self._was_said:
+            self._was_said = True
+            self._session.note(f"{self._what} ...")
+
+
+def _account_name() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "admin"
+
+
+# --- saying what is there --------------------------------------------------------------------
+
+
+def _greet(
+    session: Session, found: Running, config: Config | None, path: str, *, is_new: bool
+) -> int:
+    profile, status = _log_in(found, config)
+    was_saved = _save(config, path, profile, status)
+    shown = _short(path)
+    session.say(platform_line(status) + ("" if is_new else "   already running"))
+    where = f"token saved in {shown}" if was_saved else f"logged in by {shown}"
+    session.say(f"account    {status['account']:<{_width(status)}}   {where}")
+    for note in status["notes"]:
+        session.say(f"note       {note}")
+    if was_saved and config is not None and config.current is not None:
+        before = config.current.name
+        if before != profile.name:
+            session.say(
+                f"before     {before}: paddlecloud config use-datacenter {before} switches back"
+            )
+    session.say(f"next       {NEXT}")
+    return 0
+
+
+def _width(status: StatusShape) -> int:
+    return max(len(status["endpoint"]), len(status["account"]))
+
+
+def _short(path: str) -> str:
+    home = os.path.expanduser("~")
+    return "~" + path[len(home) :] if path.startswith(home + os.sep) else path
+
+
+def _log_in(found: Running, config: Config | None) -> tuple[Profile, StatusShape]:
+    """The configured login for this address if it works, else the platform's own first token."""
+    from paddlecloud.sdk.client import Client
+
+    known = [p for p in config.profiles if p.endpoint == found.endpoint] if config else []
+    if config and config.current in known:
+        known.sort(key=lambda profile: profile is not config.current)
+    own = local_platform.profile_at(found, "", "")
+    refused: PaddleCloudError | None = None
+    for profile in [*known, own]:
+        if not (profile.token or profile.password or profile.usercert):
+            continue
+        try:
+            with Client(profile=profile) as client:
+                return profile, client.status()
+        except NotLoggedIn as error:
+            refused = error
+    raise NotLoggedIn(
+        f"the platform at {found.endpoint} runs, but there is no login for it here"
+        + (f" ({refused.message})" if refused else ""),
+        hint="ask its administrator: paddlecloud account token NAME",
+    )
+
+
+def _save(config: Config | None, path: str, profile: Profile, status: StatusShape) -> bool:
+    """Make this login the current one; whether the file had to be written."""
+    if config is not None and profile is config.current:
+        return False
+    from paddlecloud.sdk.config_writing import save_profile
+
+    if not profile.name:
+        profile.name = status["cluster"]
+        profile.username = status["account"]
+    save_profile(path, profile)
+    return True
