@@ -82,7 +82,7 @@ def _facts(job: JobWithSpecShape) -> list[tuple[str, str]]:
         ("entry", str(job["spec"].get("entry") or job["spec"].get("topology") or "")),
         ("submitted", times.for_reading(job["submitted_at"])),
     ]
-    if job["reason"]:
+    if job["reason"] and job["failure"] is None:
         rows.append(("reason", job["reason"]))
     return rows
 
@@ -117,7 +117,7 @@ def _postmortem(
     for number, line in enumerate(found.lines):
         rows.append(("last lines" if number == 0 else "", line.strip()))
     advice = f"   {found.command}" if found.command else ""
-    rows.append(("retry helps?", f"{found.retry}{advice}"))
+    rows.append(("would a retry help?", f"  {found.retry}{advice}"))
     return rows
 
 

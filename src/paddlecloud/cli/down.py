@@ -24,7 +24,7 @@ KILL_TIMEOUT_S = 120.0
 
 
 def run(session: Session) -> int:
-    from paddlecloud.cli.up import _Progress
+    from paddlecloud.cli.up import Progress
 
     local_platform.require_linux()
     state = local_platform.state_directory(session.parsed.text("state"))
@@ -34,7 +34,7 @@ def run(session: Session) -> int:
         return 0
     live = _end_jobs(session, found) if session.parsed.switch("kill-jobs") else _live(found)
     local_platform.stop(
-        found, timeout_s=STOP_TIMEOUT_S, on_wait=_Progress(session, "waiting for its end")
+        found, timeout_s=STOP_TIMEOUT_S, on_wait=Progress(session, "waiting for its end")
     )
     session.say(f"platform   stopped (pid {found.pid})")
     if live:

@@ -51,16 +51,16 @@ def run(session: Session) -> int:
     if session.parsed.switch("f"):
         return _follow(session, job, run_number, worker)
     if worker:
-        session.write(_read(session, job, run_number, worker))
+        _write(session, job, run_number, worker)
         return 0
     if is_latest:
         pods = [(pod_status(r), r["address"]) for r in replicas]
         session.say(f"running pod list:  {pods}")
     for replica in replicas:
-        text = _read(session, job, run_number, _short(replica))
         if not (is_latest and len(replicas) == 1):
             session.say(f"{RULE}{replica['name']}{RULE}")
-        session.write(text if text.endswith("\n") or not text else text + "\n")
+        if not _write(session, job, run_number, _short(replica)):
+            session.say()
     return 0
 
 
@@ -77,8 +77,17 @@ def _lines(session: Session) -> int | None:
     return None if count < 0 else count
 
 
-def _read(session: Session, job: JobShape, run_number: int, worker: str) -> str:
-    return session.client.logs(job["id"], worker, tail=_lines(session), run=run_number)
+def _write(session: Session, job: JobShape, run_number: int, worker: str) -> bool:
+    """Print one log as it comes; whether it ended with a whole line."""
+    from codecs import getincrementaldecoder
+
+    decoder = getincrementaldecoder("utf-8")("replace")
+    is_whole = True
+    for part in session.client.log_parts(job["id"], worker, tail=_lines(session), run=run_number):
+        session.write(decoder.decode(part))
+        is_whole = part.endswith(b"\n") if part else is_whole
+    session.write(decoder.decode(b"", final=True))
+    return is_whole
 
 
 def _follow(session: Session, job: JobShape, run_number: int, worker: str) -> int:

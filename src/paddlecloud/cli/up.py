@@ -56,6 +56,7 @@ def run(session: Session) -> int:
     config = read_config(path)  # a malformed one is refused before anything starts
     found = local_platform.settled(state)
     if found is not None:
+        _say_what_does_not_apply(session, found)
         return _greet(session, found, config, path, is_new=False)
     is_detached = not session.parsed.switch("foreground")
     command = local_platform.server_command(
@@ -69,7 +70,7 @@ def run(session: Session) -> int:
         state,
         is_tls=session.parsed.switch("tls"),
         is_detached=is_detached,
-        on_wait=_Progress(session, "starting the platform"),
+        on_wait=Progress(session, "starting the platform"),
     )
     code = _greet(session, found, config, path, is_new=True)
     if is_detached:
@@ -82,7 +83,18 @@ def run(session: Session) -> int:
         return 0
 
 
-class _Progress:
+def _say_what_does_not_apply(session: Session, found: Running) -> None:
+    """A running platform keeps the address it has."""
+    asked = [f"--{key}" for key in ("port", "host", "tls") if key in session.parsed]
+    port = session.parsed.number("port")
+    if asked and not (asked == ["--port"] and found.endpoint.endswith(f":{port}")):
+        session.note(
+            f"note: it runs already, so {', '.join(asked)} changes nothing; "
+            "paddlecloud down stops it first"
+        )
+
+
+class Progress:
     """One line on the standard error once something has taken longer than a second."""
 
     def __init__(self, session: Session, what: str) -> None:

@@ -15,12 +15,12 @@ work twice. Scripts and the command line call it. It never prints and never exit
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 
 from paddlecloud.sdk.config import Profile, load_profile
 from paddlecloud.sdk.http import Response, query
+from paddlecloud.sdk.platform_calls import PlatformCalls
 from paddlecloud.sdk.transport import Transport
 from paddlecloud.wire import routes
 
@@ -31,29 +31,22 @@ if TYPE_CHECKING:
     from paddlecloud.core.jobspec import JobSpec
     from paddlecloud.sdk.packages import Package
     from paddlecloud.wire.shapes import (
-        AccountShape,
-        CertShape,
         DryRunShape,
         EventShape,
         ExplainShape,
         JobShape,
         JobWithSpecShape,
-        QuotaShape,
         ReplicaShape,
         RunShape,
-        RuntimeShape,
-        StatusShape,
-        WhoamiShape,
     )
 
 LONG_POLL_S = 30.0
-# How much longer than asked for a long poll may take before the server counts as gone.
-LONG_POLL_MARGIN_S = 20.0
 PAGE_JOBS = 500
 FOLLOW_SILENCE_S = 45.0
+LOG_PART_BYTES = 4 << 20  # the most a server gives at once
 
 
-class Client:
+class Client(PlatformCalls):
     """A session with one server. Connections are kept and shared by threads; close when done."""
 
     def __init__(
@@ -78,37 +71,7 @@ class Client:
             if username:
                 profile.username, profile.password, profile.token = username, password, token
         self.profile = profile
-        self._transport = Transport(profile, say=say, user_agent=user_agent)
-
-    @property
-    def endpoint(self) -> str:
-        return self._transport.endpoint.url
-
-    def close(self) -> None:
-        self._transport.close()
-
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    # --- the platform ----------------------------------------------------------------------
-
-    def healthy(self) -> bool:
-        """Whether a server answers there at all; needs no login."""
-        response = self._transport.open("GET", routes.HEALTH, timeout_s=5.0)
-        return self._transport.read(response).strip() == b"OK"
-
-    def status(self) -> StatusShape:
-        return self._call("GET", routes.STATUS)
-
-    def whoami(self) -> WhoamiShape:
-        return self._call("GET", routes.WHOAMI)
-
-    def login(self, username: str = "", password: str = "") -> str:
-        """Exchange a password for a token, remembered in `~/.paddle/token_cache`."""
-        return self._transport.login(username, password)
+        super().__init__(Transport(profile, say=say, user_agent=user_agent))
 
     # --- submitting ------------------------------------------------------------------------
 
@@ -265,11 +228,39 @@ class Client:
         run: int | None = None,
         attempt: int | None = None,
     ) -> str:
-        """The end of one replica's log (`trainer-0`), `tail` lines of it; bad bytes as `�`."""
-        asked = query({"replica": replica, "tail": tail, "run": run, "attempt": attempt})
-        path = routes.fill(routes.JOB_LOGS, ref=ref) + asked
-        response = self._transport.open("GET", path, headers={"Accept": "*/*"})
-        return self._transport.read(response).decode("utf-8", "replace")
+        """The end of one replica's log (`trainer-0`), `tail` lines of it, or all of it as it is
+        now; bad bytes as `�`."""
+        parts = self.log_parts(ref, replica, tail=tail, run=run, attempt=attempt)
+        return b"".join(parts).decode("utf-8", "replace")
+
+    def log_parts(
+        self,
+        ref: str,
+        replica: str,
+        *,
+        tail: int | None = None,
+        run: int | None = None,
+        attempt: int | None = None,
+    ) -> Iterator[bytes]:
+        """As `logs`, in pieces of a few MB. What the platform dropped is said in its place."""
+        asked: dict[str, object] = {"replica": replica, "run": run, "attempt": attempt}
+        path = routes.fill(routes.JOB_LOGS, ref=ref)
+        place: dict[str, object] = {"cursor": 0} if tail is None else {"tail": tail}
+        end: int | None = None
+        while True:
+            target = path + query({**asked, **place, "limit_bytes": LOG_PART_BYTES})
+            response = self._transport.open("GET", target, headers={"Accept": "*/*"})
+            data = self._transport.read(response)
+            facts = response.headers
+            if dropped := int(facts.get(routes.LOG_DROPPED.lower(), "0")):
+                yield f"[... {dropped} bytes dropped ...]\n".encode()
+            yield data
+            position = int(facts.get(routes.LOG_NEXT.lower(), "0"))
+            if end is None:
+                end = int(facts.get(routes.LOG_SIZE.lower(), "0"))
+            if position >= end or position <= int(str(place.get("cursor", -1))):
+                return
+            place = {"cursor": position}
 
     def follow_logs(
         self,
@@ -291,85 +282,6 @@ class Client:
             return self._transport.open("GET", path + query(asked), timeout_s=FOLLOW_SILENCE_S)
 
         return follow(open_stream, unreachable=self._transport.unreachable, on_cut=on_cut)
-
-    # --- accounts, quota, runtimes ---------------------------------------------------------
-
-    def quota(self) -> QuotaShape:
-        return self._call("GET", routes.QUOTA)
-
-    def accounts(self) -> list[AccountShape]:
-        return self._items(routes.ACCOUNTS)
-
-    def add_account(self, name: str, *, password: str = "", admin: bool = False) -> AccountShape:
-        form: dict[str, Any] = {"name": name, "admin": admin}
-        if password:
-            form["password"] = password
-        return self._change("POST", routes.ACCOUNTS, form)
-
-    def set_quota(self, name: str, limits: Mapping[str, Any]) -> AccountShape:
-        return self._change("PUT", routes.fill(routes.ACCOUNT_QUOTA, name=name), dict(limits))
-
-    def mint_token(self, name: str, *, expires_in_s: int | None = None) -> str:
-        form = {} if expires_in_s is None else {"expires_in_s": expires_in_s}
-        answer = self._change("POST", routes.fill(routes.ACCOUNT_TOKEN, name=name), form)
-        return str(answer["token"])
-
-    def make_certificate(self, name: str) -> CertShape:
-        return self._change("POST", routes.fill(routes.ACCOUNT_CERT, name=name), {})
-
-    def runtimes(self) -> list[RuntimeShape]:
-        return self._items(routes.RUNTIMES)
-
-    def add_runtime(self, name: str, python: str, *, default: bool | None = None) -> RuntimeShape:
-        """`python` is a path on the server. Unless told, the first one becomes the default."""
-        form: dict[str, Any] = {"name": name, "python": python}
-        if default is not None:
-            form["default"] = default
-        return self._change("POST", routes.RUNTIMES, form)
-
-    def remove_runtime(self, name: str) -> None:
-        self._change("DELETE", routes.fill(routes.RUNTIME, name=name), None)
-
-    # --- files -----------------------------------------------------------------------------
-
-    def put_file(self, source: str, path: str) -> None:
-        """Send one local file to `/pfs/<datacenter>/home/<user>/...`, replacing what is there."""
-        from paddlecloud.sdk import files
-
-        files.put(self._transport, source, path)
-
-    def get_file(self, path: str, target: str) -> int:
-        """Fetch one file; an existing target is refused. Returns its size in bytes."""
-        from paddlecloud.sdk import files
-
-        return files.get(self._transport, path, target)
-
-    def list_files(self, path: str) -> list[str]:
-        from paddlecloud.sdk import files
-
-        return files.names(self._transport, path)
-
-    # --- underneath ------------------------------------------------------------------------
-
-    def _call(self, method: str, path: str) -> Any:
-        return self._transport.call(method, path)
-
-    def _items(self, path: str) -> list[Any]:
-        items: list[Any] = self._call("GET", path)["items"]
-        return items
-
-    def _change(self, method: str, path: str, body: object, *, key: str = "") -> Any:
-        headers = {routes.IDEMPOTENCY_KEY: key or new_key()}
-        return self._transport.call(method, path, body, headers=headers)
-
-    def _long_poll(self, path: str, asked: dict[str, object], poll_s: float) -> Any:
-        path += query({**asked, "timeout_s": f"{poll_s:g}"})
-        return self._transport.call("GET", path, timeout_s=poll_s + LONG_POLL_MARGIN_S)
-
-
-def new_key() -> str:
-    """An idempotency key that nobody else will ever use."""
-    return os.urandom(16).hex()
 
 
 def _has_reached(phase: str, until: str) -> bool:

@@ -1,0 +1,145 @@
+"""What is under `Client`: the calls about the platform itself, its people, runtimes and files.
+
+It promises what `client` promises. Only `Client` builds on it. It never knows a job.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from paddlecloud.sdk.http import query
+from paddlecloud.sdk.transport import Transport
+from paddlecloud.wire import routes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from paddlecloud.wire.shapes import (
+        AccountShape,
+        CertShape,
+        QuotaShape,
+        RuntimeShape,
+        StatusShape,
+        WhoamiShape,
+    )
+
+# How much longer than asked for a long poll may take before the server counts as gone.
+LONG_POLL_MARGIN_S = 20.0
+
+
+class PlatformCalls:
+    """The calls of an administrator and of everyone about themselves."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    @property
+    def endpoint(self) -> str:
+        return self._transport.endpoint.url
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # --- the platform ----------------------------------------------------------------------
+
+    def healthy(self) -> bool:
+        """Whether a server answers there at all; needs no login."""
+        response = self._transport.open("GET", routes.HEALTH, timeout_s=5.0)
+        return self._transport.read(response).strip() == b"OK"
+
+    def status(self) -> StatusShape:
+        return self._call("GET", routes.STATUS)
+
+    def whoami(self) -> WhoamiShape:
+        return self._call("GET", routes.WHOAMI)
+
+    def login(self, username: str = "", password: str = "") -> str:
+        """Exchange a password for a token, remembered in `~/.paddle/token_cache`."""
+        return self._transport.login(username, password)
+
+    # --- accounts, quota, runtimes ---------------------------------------------------------
+
+    def quota(self) -> QuotaShape:
+        return self._call("GET", routes.QUOTA)
+
+    def accounts(self) -> list[AccountShape]:
+        return self._items(routes.ACCOUNTS)
+
+    def add_account(self, name: str, *, password: str = "", admin: bool = False) -> AccountShape:
+        form: dict[str, Any] = {"name": name, "admin": admin}
+        if password:
+            form["password"] = password
+        return self._change("POST", routes.ACCOUNTS, form)
+
+    def set_quota(self, name: str, limits: Mapping[str, Any]) -> AccountShape:
+        return self._change("PUT", routes.fill(routes.ACCOUNT_QUOTA, name=name), dict(limits))
+
+    def mint_token(self, name: str, *, expires_in_s: int | None = None) -> str:
+        form = {} if expires_in_s is None else {"expires_in_s": expires_in_s}
+        answer = self._change("POST", routes.fill(routes.ACCOUNT_TOKEN, name=name), form)
+        return str(answer["token"])
+
+    def make_certificate(self, name: str) -> CertShape:
+        return self._change("POST", routes.fill(routes.ACCOUNT_CERT, name=name), {})
+
+    def runtimes(self) -> list[RuntimeShape]:
+        return self._items(routes.RUNTIMES)
+
+    def add_runtime(self, name: str, python: str, *, default: bool | None = None) -> RuntimeShape:
+        """`python` is a path on the server. Unless told, the first one becomes the default."""
+        form: dict[str, Any] = {"name": name, "python": python}
+        if default is not None:
+            form["default"] = default
+        return self._change("POST", routes.RUNTIMES, form)
+
+    def remove_runtime(self, name: str) -> None:
+        self._change("DELETE", routes.fill(routes.RUNTIME, name=name), None)
+
+    # --- files -----------------------------------------------------------------------------
+
+    def put_file(self, source: str, path: str) -> None:
+        """Send one local file to `/pfs/<datacenter>/home/<user>/...`, replacing what is there."""
+        from paddlecloud.sdk import files
+
+        files.put(self._transport, source, path)
+
+    def get_file(self, path: str, target: str) -> int:
+        """Fetch one file; an existing target is refused. Returns its size in bytes."""
+        from paddlecloud.sdk import files
+
+        return files.get(self._transport, path, target)
+
+    def list_files(self, path: str) -> list[str]:
+        from paddlecloud.sdk import files
+
+        return files.names(self._transport, path)
+
+    # --- underneath ------------------------------------------------------------------------
+
+    def _call(self, method: str, path: str) -> Any:
+        return self._transport.call(method, path)
+
+    def _items(self, path: str) -> list[Any]:
+        items: list[Any] = self._call("GET", path)["items"]
+        return items
+
+    def _change(self, method: str, path: str, body: object, *, key: str = "") -> Any:
+        headers = {routes.IDEMPOTENCY_KEY: key or new_key()}
+        return self._transport.call(method, path, body, headers=headers)
+
+    def _long_poll(self, path: str, asked: dict[str, object], poll_s: float) -> Any:
+        path += query({**asked, "timeout_s": f"{poll_s:g}"})
+        return self._transport.call("GET", path, timeout_s=poll_s + LONG_POLL_MARGIN_S)
+
+
+def new_key() -> str:
+    """An idempotency key that nobody else will ever use."""
+    return os.urandom(16).hex()
