@@ -16,10 +16,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from paddlecloud.core.errors import Fault, InvalidInput
 from paddlecloud.core.jobspec import JobSpec, RestartRule, Role
 from paddlecloud.core.resources import Resources, format_cpu, format_memory
+from paddlecloud.core.topology import ROLES_BY_MODE
 from paddlecloud.forms.draft import Draft, settle
-from paddlecloud.forms.faults import BadValue, FaultList, nearest
+from paddlecloud.forms.faults import BadValue, FaultList, nearest, shorten
 from paddlecloud.forms.fields import (
     MODES,
     READERS,
@@ -85,11 +87,7 @@ def parse(body: object, *, default_cluster: str) -> JobSpec:
     """The spec a decoded JSON body means; raises InvalidInput with every fault there is."""
     faults = FaultList()
     draft, written = Draft(), dict[str, str]()
-    if isinstance(body, Mapping):
-        _read_body(body, draft, written, faults)
-    else:
-        faults.add("body", 'must be a JSON object such as {"name": "my-job", ...}')
-        faults.raise_if_any()
+    _read_body(_check_body(body), draft, written, faults)
     _forget_old_defaults(draft)
     draft.cluster = draft.cluster or cluster_of_package(draft.package or "") or default_cluster
     if draft.package and cluster_of_package(draft.package) != draft.cluster:
@@ -103,18 +101,25 @@ def parse(body: object, *, default_cluster: str) -> JobSpec:
     return spec
 
 
+def _check_body(body: object) -> Mapping[Any, Any]:
+    if not isinstance(body, Mapping):
+        problem = 'must be a JSON object such as {"name": "my-job", ...}'
+        raise InvalidInput(faults=[Fault("body", problem)])
+    if len(body) > MAX_KEYS:  # looking for what each was meant to be takes time
+        problem = f"has {len(body)} keys; at most {MAX_KEYS} are allowed"
+        raise InvalidInput(faults=[Fault("body", problem)])
+    return body
+
+
 def _read_body(
     body: Mapping[Any, Any], draft: Draft, written: dict[str, str], faults: FaultList
 ) -> None:
-    if len(body) > MAX_KEYS:  # looking for the nearest key takes time
-        faults.add("body", f"has {len(body)} keys; at most {MAX_KEYS} are allowed")
-        return
     for key, value in body.items():
         name = _FIELD_BY_KEY.get(key) if isinstance(key, str) else None
         if name is None:
             near = nearest(str(key), _FIELD_BY_KEY)
             advice = f"; did you mean {near}?" if near else ""
-            faults.add(str(key), f"unknown key{advice}")
+            faults.add(shorten(str(key)) or '""', f"unknown key{advice}")
             continue
         if value is None or (value == "" and name in _EMPTY_IS_UNSET):
             continue
@@ -266,12 +271,13 @@ def _cpu(milli: int) -> int | str:
 
 
 def _check_expressible(spec: JobSpec) -> None:
-    roles = [role.role for role in spec.roles]
-    usual = RestartRule(spec.restart.max_restarts, spec.restart.exit_codes)
+    servers = spec.role(Role.PSERVER)
+    usual_restart = RestartRule(spec.restart.max_restarts, spec.restart.exit_codes)
     if (
         spec.mode not in MODES
-        or any(role not in (Role.TRAINER, Role.PSERVER) for role in roles)
+        or tuple(role.role for role in spec.roles) != ROLES_BY_MODE[spec.mode]
         or any(role.template is not None for role in spec.roles)
-        or spec.restart != usual
+        or (servers and not servers.min_replicas == servers.replicas == servers.max_replicas)
+        or spec.restart != usual_restart
     ):
         raise ValueError(f"job {spec.name} cannot be written as a v1 body")
