@@ -14,27 +14,33 @@ Called by `plan` and `explain`; it decides and gives causes, words are made in `
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from paddlecloud.scheduling.placement import (
     Batch,
-    Held,
     Room,
     Vector,
     batches_of,
+    covers,
     empty_room,
     held_by,
     held_in,
+    minus,
     place,
+    resized,
+    smaller,
     take,
+    total_need,
     total_of,
 )
 from paddlecloud.scheduling.quotas import (
-    claim_batch,
+    as_batches,
+    as_room,
+    claim,
     claim_of,
-    in_purse,
+    from_room,
     is_limited,
     purse_of,
 )
@@ -60,23 +66,30 @@ class Verdict:
     behind: JobView | None = None  # for whom the room is kept
 
 
+# Most jobs in a long queue wait; their verdicts are alike.
+_TOO_BIG = Verdict(cause=Cause.TOO_BIG)
+_QUOTA_TOO_SMALL = Verdict(cause=Cause.QUOTA_TOO_SMALL)
+_OVER_QUOTA = Verdict(cause=Cause.OVER_QUOTA)
+_NO_ROOM = Verdict(cause=Cause.NO_ROOM)
+
+
 class Applicant:
     """A waiting job with what the desk asks about it again and again, worked out once."""
 
-    __slots__ = ("_cluster", "ends_at", "least", "least_claim", "most", "smallest", "view")
+    __slots__ = ("claim", "ends_at", "least", "most", "need", "smallest", "view")
 
     def __init__(self, view: JobView, cluster: Vector, now: float) -> None:
         trainers = view.spec.trainers
         self.view = view
-        self._cluster = cluster
         self.smallest = max(1, trainers.min_replicas)
         self.most = max(self.smallest, trainers.max_replicas)
-        self.least = self.batches(self.smallest)
-        self.least_claim = claim_batch(view.spec, self.smallest)
+        self.least = batches_of(view.spec, self.smallest, cluster)
+        self.need = total_need(self.least)  # at its smallest size, as all that follows
+        self.claim = claim(self.least)
         self.ends_at = ends_at(view, now)  # if it starts now
 
     def batches(self, trainers: int) -> tuple[Batch, ...]:
-        return batches_of(self.view.spec, trainers, self._cluster)
+        return self.least if trainers == self.smallest else resized(self.least, trainers)
 
 
 def queue_key(view: JobView) -> tuple[int, float, str]:
@@ -95,31 +108,36 @@ class Desk:
         self.empty = empty_room(snapshot.nodes)
         self.cluster = total_of(self.empty.values())
         self.room = dict(self.empty)
-        self.quotas = snapshot.quotas
-        self.purses: dict[int, Room] = {
+        self.limits = {
             account: purse_of(quota)
             for account, quota in snapshot.quotas.items()
             if is_limited(quota)
         }
+        self.purses = dict(self.limits)  # what is left of them
         self.running: list[Release] = []
         self.head: Reservation | None = None
         self.quota_heads: dict[int, Reservation] = {}
+        self.free: Vector = (0, 0, 0)  # the sum of `room`
         self._beside_head: Room | None = None  # `head.limit(room)`, until either changes
+        self._count_free()
         holders = [view for view in snapshot.jobs if not is_waiting(view) or view.used]
         for view in sorted(holders, key=lambda view: (begun_at(view), queue_key(view))):
-            self._hold(view, held_by(view, self.room))
-
-    def _hold(self, view: JobView, held: Held) -> None:
-        claim = claim_of(view, total_of(held.values()))
-        self._occupy(Release(view, held, claim, ends_at(view, self.now), begun_at(view)))
+            held = held_by(view, self.room)
+            claimed = claim_of(view, total_of(held.values()))
+            self._occupy(Release(view, held, claimed, ends_at(view, self.now), begun_at(view)))
 
     def _occupy(self, release: Release) -> None:
         self.running.append(release)
         take(self.room, release.held)
-        purse = self.purses.get(release.view.account_id)
-        if purse is not None:
-            take(purse, in_purse(release.claim))
+        account = release.view.account_id
+        if account in self.purses:
+            self.purses[account] = minus(self.purses[account], release.claim)
+        self._count_free()
+
+    def _count_free(self) -> None:
         self._beside_head = None
+        # An over-full node takes nothing away from the others.
+        self.free = total_of(tuple(max(0, part) for part in free) for free in self.room.values())
 
     def forget_reservations(self) -> None:
         self.head = None
@@ -134,40 +152,43 @@ class Desk:
 
     def judge(self, job: Applicant) -> Verdict:
         """What becomes of this job if it is next; changes nothing."""
-        if place(job.least, self.empty) is None:
-            return Verdict(cause=Cause.TOO_BIG)
+        has_room = covers(self.free, job.need) and place(job.least, self.room) is not None
+        if not has_room and self._is_too_big(job):
+            return _TOO_BIG
         account = job.view.account_id
-        purse = self.purses.get(account)
-        if purse is not None and place(job.least_claim, purse) is None:
-            if place(job.least_claim, purse_of(self.quotas[account])) is None:
-                return Verdict(cause=Cause.QUOTA_TOO_SMALL)
-            return Verdict(cause=Cause.OVER_QUOTA)
-        if place(job.least, self.room) is None:
-            return Verdict(cause=Cause.NO_ROOM)
-        return self._judge_beside_reservations(job, purse)
+        if account in self.purses and not covers(self.purses[account], job.claim):
+            if not covers(self.limits[account], job.claim):
+                return _QUOTA_TOO_SMALL
+            return _OVER_QUOTA
+        return self._judge_beside_reservations(job) if has_room else _NO_ROOM
 
-    def _judge_beside_reservations(self, job: Applicant, purse: Room | None) -> Verdict:
+    def _is_too_big(self, job: Applicant) -> bool:
+        if not covers(self.cluster, job.need):
+            return True
+        return len(self.empty) > 1 and place(job.least, self.empty) is None
+
+    def _judge_beside_reservations(self, job: Applicant) -> Verdict:
         room = self.room
-        if self._must_respect(self.head, job):
-            room = self._room_beside_head()
-            if self.head is not None and place(job.least, room) is None:
+        if self.head is not None and self._must_respect(self.head, job):
+            room = self._room_beside(self.head)
+            if place(job.least, room) is None:
                 return Verdict(cause=Cause.BEHIND, behind=self.head.owner)
+        purse = self.purses.get(job.view.account_id)
         quota_head = self.quota_heads.get(job.view.account_id)
         if purse is not None and quota_head is not None and self._must_respect(quota_head, job):
-            purse = quota_head.limit(purse)
-            if place(job.least_claim, purse) is None:
+            purse = smaller(purse, from_room(quota_head.left))
+            if not covers(purse, job.claim):
                 return Verdict(cause=Cause.BEHIND, behind=quota_head.owner)
         trainers = _largest(job.smallest, job.most, lambda size: _fits(job, size, room, purse))
         return Verdict(trainers, place(job.batches(trainers), room) or ())
 
     @staticmethod
-    def _must_respect(reservation: Reservation | None, job: Applicant) -> bool:
-        return reservation is not None and not reservation.is_over_by(job.ends_at)
+    def _must_respect(reservation: Reservation, job: Applicant) -> bool:
+        return not reservation.is_over_by(job.ends_at)
 
-    def _room_beside_head(self) -> Room:
+    def _room_beside(self, head: Reservation) -> Room:
         if self._beside_head is None:
-            assert self.head is not None
-            self._beside_head = self.head.limit(self.room)
+            self._beside_head = head.limit(self.room)
         return self._beside_head
 
     # --- acting on a verdict --------------------------------------------------------------------
@@ -182,15 +203,14 @@ class Desk:
             self._reserve_room(job)
 
     def _start(self, job: Applicant, verdict: Verdict) -> None:
-        view = job.view
-        held = held_in(job.batches(verdict.trainers), verdict.placed)
-        claim = claim_batch(view.spec, verdict.trainers)[0].each
-        self._occupy(Release(view, held, claim, job.ends_at, math.inf))
+        batches = job.batches(verdict.trainers)
+        held, claimed = held_in(batches, verdict.placed), claim(batches)
+        self._occupy(Release(job.view, held, claimed, job.ends_at, math.inf))
         if self.head is not None and self._must_respect(self.head, job):
             take(self.head.left, held)
-        quota_head = self.quota_heads.get(view.account_id)
+        quota_head = self.quota_heads.get(job.view.account_id)
         if quota_head is not None and self._must_respect(quota_head, job):
-            take(quota_head.left, in_purse(claim))
+            take(quota_head.left, as_room(claimed))
 
     def _reserve_room(self, job: Applicant) -> None:
         rows = ((release, release.held) for release in self.running)
@@ -198,10 +218,8 @@ class Desk:
         self._beside_head = None
         # Its own account's later jobs must not use up the quota it will need.
         account = job.view.account_id
-        purse = self.purses.get(account)
-        if purse is not None and account not in self.quota_heads:
-            left = dict(purse)
-            take(left, in_purse(job.least_claim[0].each))
+        if account in self.purses and account not in self.quota_heads:
+            left = as_room(minus(self.purses[account], job.claim))
             self.quota_heads[account] = Reservation(job.view, self.head.starts_at, left)
 
     def _reserve_quota(self, job: Applicant) -> None:
@@ -209,18 +227,19 @@ class Desk:
         if account in self.quota_heads:
             return
         rows = (
-            (release, in_purse(release.claim))
+            (release, as_room(release.claim))
             for release in self.running
             if release.view.account_id == account
         )
-        purse = self.purses[account]
-        self.quota_heads[account] = reserve(job.view, job.least_claim, purse, rows, self.now)
+        purse = as_room(self.purses[account])
+        self.quota_heads[account] = reserve(job.view, as_batches(job.claim), purse, rows, self.now)
 
 
-def _fits(job: Applicant, trainers: int, room: Room, purse: Room | None) -> bool:
-    if purse is not None and place(claim_batch(job.view.spec, trainers), purse) is None:
+def _fits(job: Applicant, trainers: int, room: Room, purse: Vector | None) -> bool:
+    batches = job.batches(trainers)
+    if purse is not None and not covers(purse, claim(batches)):
         return False
-    return place(job.batches(trainers), room) is not None
+    return place(batches, room) is not None
 
 
 def _largest(least: int, most: int, fits: Callable[[int], bool]) -> int:
@@ -271,8 +290,11 @@ def _serve(outcome: Admission) -> bool:
     return moved
 
 
-def serve_until(desk: Desk, ahead: Iterable[Applicant] | Sequence[Applicant]) -> None:
-    """Bring a desk to the moment after these jobs, for questions about the next one."""
+def keep_room_for(desk: Desk, ahead: Iterable[tuple[Applicant, Verdict]]) -> None:
+    """Bring a desk to the moment after these waiting jobs, for questions about the next one.
+
+    They must be the first of a queue that was gone through; then their verdicts still hold.
+    """
     desk.forget_reservations()
-    for job in ahead:
-        desk.settle(job, desk.judge(job))
+    for job, verdict in ahead:
+        desk.settle(job, verdict)

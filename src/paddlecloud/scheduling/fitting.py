@@ -110,9 +110,9 @@ def _too_big_together(spec: JobSpec, nodes: tuple[Node, ...], said: set[str]) ->
 
 def quota_misfits(spec: JobSpec, quota: Quota) -> list[Misfit]:
     trainers = smallest(spec)
-    (limits,) = purse_of(quota).values()
+    claimed = claim(batches_of(spec, trainers))
     found = []
-    for name, need, limit in zip(LIMITS, claim(spec, trainers), limits, strict=True):
+    for name, need, limit in zip(LIMITS, claimed, purse_of(quota), strict=True):
         if need > limit:
             both = f"{quantity(name, need, up=True)}, your quota is {amount(name, limit)}"
             together = f"{replicas(spec, trainers)} together need {both}"

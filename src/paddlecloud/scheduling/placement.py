@@ -51,6 +51,14 @@ def smaller(a: Vector, b: Vector) -> Vector:
     return tuple(map(min, a, b))
 
 
+def covers(have: Vector, need: Vector) -> bool:
+    """What is not asked for is never short, even where a node is over-full."""
+    for want, got in zip(need, have, strict=True):  # noqa: SIM110 (a generator is slower)
+        if want > got and want > 0:
+            return False
+    return True
+
+
 def empty_room(nodes: Iterable[Node]) -> Room:
     return {node.name: vector(node.total) for node in sorted(nodes, key=lambda node: node.name)}
 
@@ -64,17 +72,31 @@ def total_of(vectors: Iterable[Vector]) -> Vector:
 
 def batches_of(spec: JobSpec, trainers: int, cluster: Vector = (0, 0, 0)) -> tuple[Batch, ...]:
     """The replicas of the job at that size, those that are hardest to place first."""
-    batches = [
-        Batch(
-            role.role,
-            vector(role.resources),
-            trainers if role.role == Role.TRAINER else role.replicas,
-        )
-        for role in spec.roles
-    ]
+    batches = []
+    for spec_role in spec.roles:
+        role, need = spec_role.role, spec_role.resources
+        count = trainers if role is Role.TRAINER else spec_role.replicas
+        batches.append(Batch(role, (need.cpu_milli, need.memory_bytes, need.gpu), count))
     if len(batches) > 1:
         batches.sort(key=lambda batch: (-_share(batch.each, cluster), batch.role))
     return tuple(batches)
+
+
+def resized(batches: Sequence[Batch], trainers: int) -> tuple[Batch, ...]:
+    """The same job with another number of trainers."""
+    return tuple(
+        Batch(role, each, trainers if role is Role.TRAINER else wanted)
+        for role, each, wanted in batches
+    )
+
+
+def total_need(batches: Iterable[Batch]) -> Vector:
+    cpu = memory = gpu = 0
+    for _, (each_cpu, each_memory, each_gpu), wanted in batches:
+        cpu += each_cpu * wanted
+        memory += each_memory * wanted
+        gpu += each_gpu * wanted
+    return (cpu, memory, gpu)
 
 
 def _share(each: Vector, cluster: Vector) -> float:

@@ -40,16 +40,15 @@ def plan(snapshot: Snapshot) -> Plan:
     placements: dict[str, tuple[Placed, ...]] = {}
     for view in snapshot.jobs:
         verdict = outcome.verdicts.get(view.job_id)
-        if verdict is None:
-            trainers, placed, reason = view.granted, view.placed, size_words(view, view.granted)
-        elif verdict.trainers:
+        trainers, placed = view.granted, view.placed
+        if verdict is not None:
             trainers, placed = verdict.trainers, verdict.placed
-            reason = size_words(view, trainers)
-        else:
-            trainers, placed, reason = 0, (), words.reason(view, verdict)
-        grants[view.job_id] = Grant(trainers, reason, snapshot.revision)
         if trainers and placed:
             placements[view.job_id] = placed
+        grants[view.job_id] = Grant(trainers, size_words(view, trainers), snapshot.revision)
+    for job in outcome.queue:
+        reason = words.reason(job, outcome.verdicts[job.view.job_id])
+        grants[job.view.job_id] = Grant(0, reason, snapshot.revision)
     order = tuple(job.view.job_id for job in outcome.queue)
     waits = {job_id: outcome.verdicts[job_id] for job_id in order}
     return Plan(grants, order, placements, waits=waits)
@@ -57,7 +56,6 @@ def plan(snapshot: Snapshot) -> Plan:
 
 def size_words(view: JobView, trainers: int) -> str:
     """Why a job has this size; empty when it has all it asked for."""
-    most = view.spec.trainers.max_replicas
-    if not 0 < trainers < most:
+    if not trainers or trainers >= (most := view.spec.trainers.max_replicas):
         return ""
     return f"has {trainers} of up to {most} trainers: as many as there was room for at the start"

@@ -7,32 +7,27 @@ that is over its quota delays itself and nobody else.
 
 from __future__ import annotations
 
-from paddlecloud.core.jobspec import JobSpec, Role
-from paddlecloud.scheduling.placement import UNBOUNDED, Batch, Room, Vector, vector
+from paddlecloud.core.jobspec import Role
+from paddlecloud.scheduling.placement import UNBOUNDED, Batch, Room, Vector, total_need
 from paddlecloud.scheduling.snapshot import JobView, Quota
 
 LIMITS = ("cpu", "memory", "gpu", "replicas")
-_PURSE = "quota"  # the only "node" of a purse
+_PURSE = "quota"  # the only "node" of the room
 
 
-def purse_of(quota: Quota) -> Room:
-    """A room of one node with the size of the quota."""
+def purse_of(quota: Quota) -> Vector:
+    """The limits; what has none is as good as endless."""
     limits = (quota.cpu_milli, quota.memory_bytes, quota.gpu, quota.replicas)
-    return {_PURSE: tuple(UNBOUNDED if limit is None else limit for limit in limits)}
+    return tuple(UNBOUNDED if limit is None else limit for limit in limits)
 
 
-def is_limited(quota: Quota | None) -> bool:
-    return quota is not None and quota != Quota()
+def is_limited(quota: Quota) -> bool:
+    return quota != Quota()
 
 
-def claim(spec: JobSpec, trainers: int) -> Vector:
-    """What the whole job takes from its account's quota at that size."""
-    return (*vector(spec.resources_at(trainers)), spec.replicas_at(trainers))
-
-
-def claim_batch(spec: JobSpec, trainers: int) -> tuple[Batch, ...]:
-    """The claim in the shape `placement.place` takes: one piece, all or nothing."""
-    return (Batch(Role.TRAINER, claim(spec, trainers), 1),)
+def claim(batches: tuple[Batch, ...]) -> Vector:
+    """What a whole job takes from its account's quota."""
+    return (*total_need(batches), sum(batch.wanted for batch in batches))
 
 
 def claim_of(view: JobView, held: Vector) -> Vector:
@@ -46,5 +41,15 @@ def claim_of(view: JobView, held: Vector) -> Vector:
     return (*held, replicas)
 
 
-def in_purse(amount: Vector) -> dict[str, Vector]:
-    return {_PURSE: amount}
+def as_room(purse: Vector) -> Room:
+    """The shapes that reservations work on: a room of one node ..."""
+    return {_PURSE: purse}
+
+
+def as_batches(claimed: Vector) -> tuple[Batch, ...]:
+    """... and a job of one piece."""
+    return (Batch(Role.TRAINER, claimed, 1),)
+
+
+def from_room(room: Room) -> Vector:
+    return room[_PURSE]

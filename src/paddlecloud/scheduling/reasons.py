@@ -9,20 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from paddlecloud.scheduling.admission import Admission, Cause, Verdict
+from paddlecloud.scheduling.admission import Admission, Applicant, Cause, Verdict
 from paddlecloud.scheduling.amounts import amount, quantity
 from paddlecloud.scheduling.explanation import Blocker, Holder
-from paddlecloud.scheduling.fitting import misfits, quota_misfits, smallest
-from paddlecloud.scheduling.placement import (
-    RESOURCES,
-    UNBOUNDED,
-    Vector,
-    batches_of,
-    placeable,
-    total_of,
-    vector,
-)
-from paddlecloud.scheduling.quotas import LIMITS, claim, purse_of
+from paddlecloud.scheduling.fitting import misfits, quota_misfits
+from paddlecloud.scheduling.placement import RESOURCES, Vector, placeable, total_of
+from paddlecloud.scheduling.quotas import LIMITS
 from paddlecloud.scheduling.reservations import Release
 from paddlecloud.scheduling.snapshot import JobView, Snapshot
 
@@ -35,34 +27,30 @@ class Words:
     def __init__(self, snapshot: Snapshot, outcome: Admission) -> None:
         self._snapshot = snapshot
         self._desk = outcome.desk
-        self._free = total_of(
-            tuple(max(0, value) for value in free) for free in outcome.desk.room.values()
-        )
         self._clauses: dict[tuple[str, int | None], str] = {}
-        self._never: dict[object, str] = {}
 
-    def reason(self, view: JobView, verdict: Verdict) -> str:
+    def reason(self, job: Applicant, verdict: Verdict) -> str:
         match verdict.cause:
             case Cause.TOO_BIG:
-                return self._too_big(view)
+                return self._too_big(job.view)
             case Cause.QUOTA_TOO_SMALL:
-                found = quota_misfits(view.spec, self._snapshot.quotas[view.account_id])
-                return f"can never start: {found[0].sentence}"
+                quota = self._snapshot.quotas[job.view.account_id]
+                return f"can never start: {quota_misfits(job.view.spec, quota)[0].sentence}"
             case Cause.OVER_QUOTA:
-                return self._over_quota(view)
+                return self._over_quota(job)
             case Cause.BEHIND:
                 assert verdict.behind is not None
-                return self._behind(view, verdict.behind)
+                return self._behind(job.view, verdict.behind)
             case _:
-                return self._no_room(view)
+                return self._no_room(job)
 
     def _too_big(self, view: JobView) -> str:
         found = misfits(view.spec, self._snapshot.nodes)
         together = next((each for each in found if each.sentence.startswith("needs")), found[0])
         return f"can never start: {together.sentence}"
 
-    def _over_quota(self, view: JobView) -> str:
-        name, need, left, limit = self.quota_shortages(view)[0]
+    def _over_quota(self, job: Applicant) -> str:
+        name, need, left, limit = self.quota_shortages(job)[0]
         if left <= 0:
             used = amount(name, limit - left)
             return f"your quota of {quantity(name, limit)} is used: {used} of {amount(name, limit)}"
@@ -77,17 +65,13 @@ class Words:
             return f"waits behind {named} (priority {first.spec.priority.word})"
         return f"waits behind {named} (submitted earlier)"
 
-    def _no_room(self, view: JobView) -> str:
-        short = self.shortages(view)
+    def _no_room(self, job: Applicant) -> str:
+        short = self.shortages(job)
         if not short:
-            fitting, wanted = self.fitting_replicas(view)
-            return (
-                f"waits for room on the nodes: {fitting} of its {wanted} replicas fit, "
-                "it starts when all do"
-            )
+            return f"waits for nodes with room for all its {job.claim[-1]} replicas at once"
         name, need, free = short[0]
         words = f"waits for {quantity(name, need, up=True)}: {amount(name, free)} free"
-        words += self._clause(name, view)
+        words += self._clause(name, job.view)
         for name, need, free in short[1:]:
             words += f"; and for {quantity(name, need, up=True)}: {amount(name, free)} free"
         return words
@@ -98,51 +82,50 @@ class Words:
             holders = self.holders(resource, reader)
             said = [holder_words(holder) for holder in holders[:_NAMED]]
             if len(holders) > _NAMED:
-                said.append(f"{len(holders) - _NAMED} more hold the rest")
+                said.append(f"{len(holders) - _NAMED} more the rest")
             self._clauses[key] = f"; {', '.join(said)}" if said else ""
         return self._clauses[key]
 
     # --- the parts, for `explain` too -----------------------------------------------------------
 
-    def shortages(self, view: JobView) -> list[tuple[str, int, int]]:
+    def shortages(self, job: Applicant) -> list[tuple[str, int, int]]:
         """(resource, needed, free) of what the cluster as a whole has too little of."""
-        need = vector(view.spec.resources_at(smallest(view.spec)))
-        rows = zip(RESOURCES, need, self._free, strict=True)
-        return [(name, want, free) for name, want, free in rows if want > free]
+        rows = zip(RESOURCES, job.need, self._desk.free, strict=True)
+        return [row for row in rows if row[1] > row[2]]
 
-    def quota_shortages(self, view: JobView) -> list[tuple[str, int, int, int]]:
+    def quota_shortages(self, job: Applicant) -> list[tuple[str, int, int, int]]:
         """(limit's name, needed, left, limit) of what the account has too little of."""
-        account = view.account_id
+        account = job.view.account_id
         if account not in self._desk.purses:
             return []
-        (left,) = self._desk.purses[account].values()
-        (limits,) = purse_of(self._snapshot.quotas[account]).values()
-        rows = zip(LIMITS, claim(view.spec, smallest(view.spec)), left, limits, strict=True)
-        return [row for row in rows if row[1] > max(0, row[2]) and row[3] < UNBOUNDED]
+        left, limits = self._desk.purses[account], self._desk.limits[account]
+        rows = zip(LIMITS, job.claim, left, limits, strict=True)
+        return [row for row in rows if row[1] > max(0, row[2])]
 
-    def fitting_replicas(self, view: JobView) -> tuple[int, int]:
-        batches = batches_of(view.spec, smallest(view.spec), self._desk.cluster)
-        return placeable(batches, self._desk.room), sum(batch.wanted for batch in batches)
-
-    def blockers(self, view: JobView, verdict: Verdict) -> tuple[Blocker, ...]:
+    def blockers(self, job: Applicant, verdict: Verdict) -> tuple[Blocker, ...]:
         if verdict.cause == Cause.OVER_QUOTA:
             return tuple(
                 Blocker(
                     f"quota {name}",
                     amount(name, need, up=True),
                     amount(name, left),
-                    self.quota_holders(name, view),
+                    self.quota_holders(name, job.view),
                 )
-                for name, need, left, _ in self.quota_shortages(view)
+                for name, need, left, _ in self.quota_shortages(job)
             )
         if verdict.cause != Cause.NO_ROOM:
             return ()
-        short = self.shortages(view)
+        short = self.shortages(job)
         if not short:
-            fitting, wanted = self.fitting_replicas(view)
-            return (Blocker("nodes", f"{wanted} replicas", f"room for {fitting}"),)
+            fitting = str(placeable(job.least, self._desk.room))
+            return (Blocker("nodes", f"room for {job.claim[-1]} replicas", fitting),)
         return tuple(
-            Blocker(name, amount(name, need, up=True), amount(name, free), self.holders(name, view))
+            Blocker(
+                name,
+                amount(name, need, up=True),
+                amount(name, free),
+                self.holders(name, job.view),
+            )
             for name, need, free in short
         )
 
@@ -164,26 +147,23 @@ class Words:
         releases: Iterable[Release],
         share: Callable[[Release], int],
     ) -> tuple[Holder, ...]:
-        rows = sorted(
-            (-share(release), release.view.spec.name, release.view.job_id, release.view)
-            for release in releases
-            if share(release) > 0
-        )
+        rows = [(share(release), release.view) for release in releases if share(release) > 0]
+        rows.sort(key=lambda row: (-row[0], row[1].spec.name, row[1].job_id))
         named = [
-            Holder(view.spec.name, view.account, amount(resource, -less))
-            for less, _, _, view in rows
-            if self._may_name(view, reader)
+            Holder(view.spec.name, view.account, amount(resource, held))
+            for held, view in rows
+            if self.may_name(view, reader)
         ]
-        unnamed = sum(-less for less, _, _, view in rows if not self._may_name(view, reader))
+        unnamed = sum(held for held, view in rows if not self.may_name(view, reader))
         if unnamed:
             named.append(Holder("jobs of other accounts", "", amount(resource, unnamed)))
         return tuple(named)
 
-    def _may_name(self, view: JobView, reader: JobView) -> bool:
+    def may_name(self, view: JobView, reader: JobView) -> bool:
         return not self._snapshot.private or view.account_id == reader.account_id
 
     def name(self, view: JobView, reader: JobView) -> str:
-        return view.spec.name if self._may_name(view, reader) else "a job of another account"
+        return view.spec.name if self.may_name(view, reader) else "a job of another account"
 
 
 def _held(release: Release) -> Vector:

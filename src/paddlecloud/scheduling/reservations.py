@@ -6,10 +6,13 @@ running jobs alone would. Two ways to keep it:
 * Ends are known (wall times, reports): the head starts at the first moment at which the jobs that
   have ended by then make room. Behind it may start what ends before that moment, or what fits
   beside the head from that moment on.
-* Ends are not known, or the head has waited so long that reports are no longer believed: the head
-  starts once certain running jobs have ended, the longest-running first. Behind it may start only
-  what fits beside the head, so that nothing is ever added to those jobs. Since a later starter is
-  never among them, an endless stream of small jobs cannot hold the head back.
+* Ends are not known: the head starts once certain running jobs have ended, the longest-running
+  first. Behind it may start only what fits beside the head, so that nothing is ever added to those
+  jobs. A later starter is never among them: an endless stream of small jobs cannot hold the head
+  back.
+
+Reports may be wrong. So after `PATIENCE_S` nothing starts any more because it will end in time;
+both ways must then leave room for it.
 
 Used for the nodes of a cluster and, in the same words, for the quota of an account.
 """
@@ -91,14 +94,16 @@ def reserve(
     now: float,
 ) -> Reservation:
     """The reservation of a job that does not fit into `room` but into the empty one."""
-    rows = list(releases)
-    if now - owner.submitted_at <= PATIENCE_S:
-        by_end = sorted(rows, key=lambda row: (row[0].ends_at, *row[0].age_key))
-        found = _by_time(owner, batches, room, by_end)
-        if found is not None:
-            return found
-    rows.sort(key=lambda row: row[0].age_key)
-    return _by_age(owner, batches, room, rows)
+    by_age = sorted(releases, key=lambda row: row[0].age_key)
+    by_end = sorted(by_age, key=lambda row: row[0].ends_at)
+    timed = _by_time(owner, batches, room, by_end)
+    if timed is not None and now - owner.submitted_at <= PATIENCE_S:
+        return timed
+    aged = _by_age(owner, batches, room, by_age)
+    if timed is None:
+        return aged
+    # No more starts that rely on a report; what is left must do whichever way the jobs end.
+    return Reservation(owner, math.inf, aged.limit(timed.left))
 
 
 def _by_time(

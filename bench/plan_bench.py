@@ -1,0 +1,114 @@
+"""How long the planner takes with 1,000 queued jobs on a busy cluster.
+
+Measured: one `plan` (a decision and a reason for every job) and one full `explain` (estimate and
+remedies included) of the last job in the queue, which is the dearest to explain. The floor is
+sorting the same 1,000 jobs by priority and age, which no planner can do without. The bar is for one
+node, as the embedded engine has; the same queue before 32 nodes is measured for comparison.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from _report import Report, median, run
+
+from paddlecloud.scheduling.admission import queue_key
+from paddlecloud.scheduling.explain import explain
+from paddlecloud.scheduling.plan import plan
+from paddlecloud.scheduling.snapshot import JobView, Node, Snapshot
+from paddlecloud.testing.builders import (
+    NOW,
+    account_number,
+    make_job,
+    make_node,
+    make_quota,
+)
+
+QUEUED = 1000
+BAR_MS = 100.0
+ROUNDS = 15
+
+
+def make_queue(nodes: Sequence[Node]) -> Snapshot:
+    """1,000 jobs wait: 20 accounts, half with a quota, all sizes, some elastic, some bounded."""
+    dice = random.Random(1)
+    jobs = []
+    for index in range(QUEUED + 60):
+        least = dice.randint(1, 8)
+        job = make_job(
+            f"job-{index:04}",
+            account=f"user{dice.randint(1, 20)}",
+            age_s=dice.randint(1, 20_000),
+            trainers=least,
+            most=least * dice.choice([1, 1, 1, 4]),
+            cpu=dice.choice(["500m", "1", "2", "4"]),
+            memory=dice.choice(["1Gi", "2Gi", "10Gi"]),
+            gpu=dice.choice([0, 0, 0, 1]),
+            pservers=dice.choice([0, 0, least]),
+            psmemory="1Gi",
+            priority=dice.choice(["low", "normal", "normal", "normal", "high"]),
+            wall_time_s=dice.choice([0, 600, 3600, 86400]),
+        )
+        jobs.append(job)
+    quotas = {f"user{number}": make_quota(cpu="24", replicas=40) for number in range(1, 11)}
+    by_id = {account_number(name): quota for name, quota in quotas.items()}
+    empty = Snapshot(NOW, tuple(nodes), tuple(jobs), by_id)
+    return fill(empty, dice)
+
+
+def fill(empty: Snapshot, dice: random.Random) -> Snapshot:
+    """Let the first jobs run, so that the queue meets a full cluster; keep 1,000 waiting."""
+    decided = plan(empty)
+    running, waiting = [], []
+    for job in empty.jobs:
+        trainers = decided.grants[job.job_id].trainers
+        if trainers:
+            left_s = dice.choice([None, float(dice.randint(60, 7200))])
+            placed = decided.placements[job.job_id]
+            started_at = NOW - dice.randint(1, 5000)
+            running.append(
+                replace(
+                    job, granted=trainers, placed=placed, started_at=started_at, remaining_s=left_s
+                )
+            )
+        else:
+            waiting.append(job)
+    return replace(empty, jobs=(*running, *waiting[:QUEUED]))
+
+
+def median_ms(work: Callable[[], object]) -> float:
+    times = []
+    for _ in range(ROUNDS):
+        begin_s = time.perf_counter()
+        work()
+        times.append((time.perf_counter() - begin_s) * 1000)
+    return median(times)
+
+
+def measure_nodes(report: Report, prefix: str, nodes: Sequence[Node], bar_ms: float | None) -> None:
+    snapshot = make_queue(nodes)
+    order = plan(snapshot).order
+    waiting: list[JobView] = [job for job in snapshot.jobs if not job.granted]
+    plan_ms = median_ms(lambda: plan(snapshot))
+    explain_ms = median_ms(lambda: explain(snapshot, order[-1]))
+    floor_ms = median_ms(lambda: sorted(waiting, key=queue_key))
+    report.note(f"{prefix}queued", len(order))
+    report.note(f"{prefix}running", len(snapshot.jobs) - len(waiting))
+    report.add(f"{prefix}plan_ms", plan_ms)
+    report.add(f"{prefix}explain_one_ms", explain_ms)
+    report.add(f"{prefix}plan_and_explain_ms", plan_ms + explain_ms, at_most=bar_ms)
+    report.add(f"{prefix}floor_sort_ms", floor_ms)
+    report.add(f"{prefix}times_the_floor", (plan_ms + explain_ms) / floor_ms)
+
+
+def measure(report: Report) -> None:
+    measure_nodes(report, "", [make_node("64", "256Gi", 8)], BAR_MS)
+    many = [make_node("8", "32Gi", 1, name=f"node-{index:02}") for index in range(32)]
+    measure_nodes(report, "nodes32_", many, None)
+
+
+if __name__ == "__main__":
+    run("plan", measure)

@@ -1,0 +1,121 @@
+"""When a waiting job may start, from what running jobs report and from wall times.
+
+A guess for people, not a promise: jobs may end early, and others may still arrive with a higher
+priority. Where nobody says when the jobs in the way end there is no guess.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from paddlecloud.core.durations import format_duration
+from paddlecloud.scheduling.admission import Applicant, Cause, Desk, Verdict
+from paddlecloud.scheduling.placement import covers, give, held_in, minus, place, plus, take
+from paddlecloud.scheduling.reasons import Words
+from paddlecloud.scheduling.reservations import Release
+from paddlecloud.scheduling.snapshot import JobView
+
+_NEVER = frozenset({Cause.TOO_BIG, Cause.QUOTA_TOO_SMALL})
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The moment a job starts, and whose end made room for it last (None: nobody had to end)."""
+
+    at: float  # infinite: not known
+    after: Release | None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    earliest_s: float | None = None
+    latest_s: float | None = None
+    basis: str = ""
+
+
+def estimate(
+    desk: Desk,
+    job: Applicant,
+    verdict: Verdict,
+    ahead: Sequence[tuple[Applicant, Verdict]],
+    words: Words,
+) -> Estimate:
+    if verdict.cause in _NEVER:
+        return Estimate(basis="never, as it is")
+    rivals = [other for other, its in ahead if _is_rival(other, its, job)]
+    first = [other for other in rivals if other.view is verdict.behind]
+    earliest = start_after(desk, first, job)
+    latest = start_after(desk, rivals, job) if len(rivals) > len(first) else earliest
+    return Estimate(
+        _from_now(earliest.at, desk.now),
+        _from_now(max(earliest.at, latest.at), desk.now),
+        basis(earliest, job.view, desk.now, words),
+    )
+
+
+def _is_rival(other: Applicant, its: Verdict, job: Applicant) -> bool:
+    """Whether this job ahead may take room away: not one that waits for its own quota."""
+    if its.cause in _NEVER:
+        return False
+    return its.cause != Cause.OVER_QUOTA or other.view.account_id == job.view.account_id
+
+
+def start_after(desk: Desk, ahead: Iterable[Applicant], job: Applicant) -> Start:
+    """When `job` starts if those ahead start one after the other, all at their smallest size."""
+    room = dict(desk.room)
+    purses = dict(desk.purses)
+    number = itertools.count()  # so that equal ends never compare releases
+    ends = [(release.ends_at, next(number), release) for release in desk.running]
+    heapq.heapify(ends)
+    at, after = desk.now, None
+    for each in (*ahead, job):
+        account = each.view.account_id
+        while True:
+            placed = place(each.least, room)
+            if placed is not None and covers(purses.get(account, each.claim), each.claim):
+                break
+            if not ends or ends[0][0] == math.inf:
+                return Start(math.inf, ends[0][2] if ends else None)
+            ended_at, _, after = heapq.heappop(ends)
+            at = max(at, ended_at)
+            give(room, after.held)
+            if after.view.account_id in purses:
+                purses[after.view.account_id] = plus(purses[after.view.account_id], after.claim)
+        if each is job:
+            break
+        held = held_in(each.least, placed)
+        take(room, held)
+        if account in purses:
+            purses[account] = minus(purses[account], each.claim)
+        wall_s = each.view.spec.wall_time_s
+        ends_at = at + wall_s if wall_s else math.inf
+        release = Release(each.view, held, each.claim, ends_at, at)
+        heapq.heappush(ends, (ends_at, next(number), release))
+    return Start(at, after)
+
+
+def _from_now(at: float, now: float) -> float | None:
+    return None if at == math.inf else at - now
+
+
+def basis(start: Start, reader: JobView, now: float, words: Words) -> str:
+    """What the guess rests on: `wide-deep reports 11m left`."""
+    if start.at == math.inf:
+        return "running jobs do not report"
+    if start.after is None:
+        return ""
+    view, left_s = start.after.view, start.after.ends_at - now
+    name, left = words.name(view, reader), format_duration(left_s)
+    if view.released:
+        return f"{name} is ending"
+    if not view.granted:
+        return f"{name} goes first and runs at most {format_duration(view.spec.wall_time_s)}"
+    bounded = view.spec.wall_time_s and view.started_at is not None
+    wall_left_s = (view.started_at or 0.0) + view.spec.wall_time_s - now
+    if view.remaining_s is None or (bounded and abs(view.remaining_s - wall_left_s) <= 1):
+        return f"{name} ends within {left} by its wall time"
+    return f"{name} reports {left} left"
