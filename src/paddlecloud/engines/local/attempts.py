@@ -2,9 +2,8 @@
 
     <state>/jobs/<job id>/run-<n>/<role>-<index>.a<attempt>/
         launch.json      the intent, written before anything is started
-        status           what the shim and bubblewrap said; locked while the attempt is alive
-        sandbox.json     bubblewrap's word on the process it made (its pid on the host)
-        process.json     the process the platform started: pid and start time
+        status           which process it is, and what the shim and bubblewrap said since, a line
+                         each; locked while the attempt is alive
         stop.json        we were asked to stop it
         result.json      how it ended, judged once; nothing changes after it
         log, dropped     its output, and the range of it that was given up
@@ -13,15 +12,15 @@
 
 Whoever reads this directory after a kill -9 of the platform knows as much as the platform did:
 no launch.json means nothing was started; a locked status file means it is alive; an empty and
-unlocked one means the program never began. Only `Processes` and its helpers write here.
+unlocked one means the program never began. A file cut short by the kill counts as not written,
+and each is written before the step that relies on it. Only `Processes` and its helpers write here.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +31,28 @@ from paddlecloud.engines.protocols import Launch
 
 
 @dataclass(frozen=True, slots=True)
+class Process:
+    """Names one process for ever, within one boot."""
+
+    pid: int
+    start_ticks: int
+
+    @classmethod
+    def of(cls, pid: int) -> Process | None:
+        ticks = linux.start_ticks(pid)
+        return None if ticks is None else cls(pid, ticks)
+
+    def is_there(self) -> bool:
+        return linux.start_ticks(self.pid) == self.start_ticks
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """What the status file says so far."""
 
-    ready: bool = False  # the shim ran
+    process: Process | None = None  # what we started: bubblewrap, or the shim itself
+    shim: Process | None = None
+    is_shim_ready: bool = False
     started_at: float | None = None
     start_failure: str = ""
     wait_status: int | None = None  # of the program, as waitpid gives it
@@ -54,36 +71,43 @@ class Result:
 
 
 def parse_status(data: bytes) -> Status:
-    ready, started_at, failure, wait_status, ended_at = False, None, "", None, None
+    status = Status()
     complaints: list[str] = []
     for line in data.decode("utf-8", "replace").splitlines():
-        word, _, rest = line.partition(" ")
-        if word == "ready":
-            ready = True
-        elif word == "started":
-            started_at = float(rest)
-        elif word == "startfail":
-            failure = rest
-        elif word == "ended":
-            code, _, at = rest.partition(" ")
-            wait_status, ended_at = int(code), float(at)
-        elif line.strip():
+        word, *rest = line.split(" ")
+        try:
+            status = _with_line(status, word, rest)
+        except (ValueError, IndexError):
             complaints.append(line.strip())
-    return Status(ready, started_at, failure, wait_status, ended_at, tuple(complaints))
+    return replace(status, complaints=tuple(filter(None, complaints)))
 
 
-def write_atomically(path: Path, body: Mapping[str, Any]) -> None:
-    """All of it or nothing, for every reader and after a kill at any instant."""
-    part = path.with_name(path.name + ".part")
-    with open(part, "w", encoding="utf-8") as file:
-        json.dump(body, file)
-    os.rename(part, path)
+def _with_line(status: Status, word: str, rest: list[str]) -> Status:
+    match word:
+        case "process":
+            pid, ticks, shim_pid, shim_ticks = map(int, rest)
+            return replace(status, process=Process(pid, ticks), shim=Process(shim_pid, shim_ticks))
+        case "ready":
+            return replace(status, is_shim_ready=True)
+        case "started":
+            return replace(status, started_at=float(rest[0]))
+        case "startfail":
+            return replace(status, start_failure=" ".join(rest))
+        case "ended":
+            return replace(status, wait_status=int(rest[0]), ended_at=float(rest[1]))
+        case _:
+            raise ValueError("not a record")
+
+
+def _write_json(path: Path, body: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(body), encoding="utf-8")
 
 
 def _read_json(path: Path) -> dict[str, Any] | None:
+    """None if it is not there, or only a part of it."""
     try:
         return dict(json.loads(path.read_bytes()))
-    except (FileNotFoundError, ValueError):  # a power cut may leave an empty file
+    except (FileNotFoundError, ValueError):
         return None
 
 
@@ -122,7 +146,6 @@ class AttemptDir:
         self.log = path / "log"
         self.dropped = path / "dropped"
         self.status = path / "status"
-        self.sandbox = path / "sandbox.json"
         self.termination = path / "termination-log"
         self.files = path / "files"
         self.tmp = path / "tmp"
@@ -135,33 +158,25 @@ class AttemptDir:
 
     def has_begun(self) -> bool:
         """Whether its process ever said something, or is alive and about to."""
-        try:
-            said = self.status.stat().st_size
-        except FileNotFoundError:
-            return False
-        return said > 0 or linux.is_locked(self.status)
+        status = self.read_status()
+        has_spoken = status.is_shim_ready or bool(status.complaints)
+        return has_spoken or linux.is_locked(self.status)
+
+    def write_process(self, process: Process, shim: Process) -> None:
+        """Who it is; written before the program may start."""
+        words = ("process", process.pid, process.start_ticks, shim.pid, shim.start_ticks)
+        with open(self.status, "a") as file:
+            file.write(" ".join(map(str, words)) + "\n")
 
     def read_launch(self) -> dict[str, Any] | None:
         return _read_json(self.path / "launch.json")
 
     def write_launch(self, body: Mapping[str, Any]) -> None:
-        write_atomically(self.path / "launch.json", body)
-
-    def write_process(self, pid: int, start_ticks: int) -> None:
-        write_atomically(self.path / "process.json", {"pid": pid, "start_ticks": start_ticks})
-
-    def read_process(self) -> tuple[int, int] | None:
-        body = _read_json(self.path / "process.json")
-        return (body["pid"], body["start_ticks"]) if body else None
-
-    def sandbox_pid(self) -> int | None:
-        """The host's pid of process 1 in the sandbox, if bubblewrap got that far."""
-        body = _read_json(self.sandbox)
-        return body.get("child-pid") if body else None
+        _write_json(self.path / "launch.json", body)
 
     def write_stop(self, kill_at_s: float) -> None:
         """`kill_at_s` is on the monotonic clock, which all processes of one boot share."""
-        write_atomically(self.path / "stop.json", {"kill_at_s": kill_at_s})
+        _write_json(self.path / "stop.json", {"kill_at_s": kill_at_s})
 
     def read_stop(self) -> float | None:
         body = _read_json(self.path / "stop.json")
@@ -182,7 +197,7 @@ class AttemptDir:
                 "message": end.message,
             },
         }
-        write_atomically(self.path / "result.json", body)
+        _write_json(self.path / "result.json", body)
 
     def read_result(self) -> Result | None:
         body = _read_json(self.path / "result.json")

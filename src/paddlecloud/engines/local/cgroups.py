@@ -55,17 +55,10 @@ class Group:
 
     dirs: tuple[Path, ...]
 
-    def open_procs(self) -> list[int]:
-        """Descriptors on which a process writes `0` to enter; the caller closes them."""
-        fds: list[int] = []
-        try:
-            for path in self.dirs:
-                fds.append(os.open(path / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC))
-        except OSError:
-            for fd in fds:
-                os.close(fd)
-            raise
-        return fds
+    def enter(self, pid: int) -> None:
+        """Put a process in; what it begets from then on is in too."""
+        for path in self.dirs:
+            _write(path / "cgroup.procs", pid)
 
     def pids(self) -> set[int]:
         found: set[int] = set()

@@ -3,7 +3,7 @@
 `Processes` is the door; this is the room behind it. Everything that happens to an attempt passes
 here in one order that survives a kill -9 between any two steps:
 
-    marker in live/ → directory → launch.json → spawn → process.json → … → result.json → no marker
+    marker in live/ → directory → launch.json → spawn → … → result.json → no marker
 
 so a successor looks only at the markers, and finds each attempt either not begun (nothing was
 spawned: it is forgotten and may be begun again), alive (its status file is locked), or over.
@@ -12,6 +12,7 @@ spawned: it is forgotten and may be begun again), alive (its status file is lock
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import secrets
@@ -19,12 +20,14 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from paddlecloud.core.errors import Conflict
 from paddlecloud.core.observed import ReplicaKey, ReplicaState
 from paddlecloud.engines.local import linux, remains
 from paddlecloud.engines.local.attempts import (
     AttemptDir,
+    Process,
     Result,
     Status,
     attempt_path,
@@ -38,7 +41,7 @@ from paddlecloud.engines.local.cgroups import Cgroups
 from paddlecloud.engines.local.config import LocalConfig
 from paddlecloud.engines.local.kept import Kept
 from paddlecloud.engines.local.outcomes import MAX_MESSAGE_BYTES, Facts, judge
-from paddlecloud.engines.local.spawning import CannotStart, Spawner
+from paddlecloud.engines.local.spawning import GO, CannotStart, Spawner
 from paddlecloud.engines.local.stopping import Stopper
 from paddlecloud.engines.local.tailing import Tail
 from paddlecloud.engines.local.watching import Watcher
@@ -50,6 +53,10 @@ _RETRY_S = 0.02  # looking again for what the kernel is about to finish
 _RETRY_CAP_S = 1.0
 _GIVE_UP_S = 5.0  # a process stuck in the kernel must not hold its job for ever
 _RUNS_REMEMBERED = 512
+
+
+def _lost(status: Status) -> Result:
+    return Result(ReplicaState.LOST, status.started_at, time.time(), None)
 
 
 class Keeper:
@@ -100,8 +107,10 @@ class Keeper:
             known = self._runs[job_id, run] = {}
             for key, directory in attempts_of_run(self._jobs_dir, job_id, run):
                 launch = directory.read_launch()
-                if launch is not None and directory.read_result() is not None:
+                if launch is not None:
                     known[key] = Kept.from_disk(key, directory, launch)
+                    if known[key].result is None:  # a power cut took its result
+                        known[key].result = _lost(directory.read_status())
             self._forget_the_oldest()
         return known
 
@@ -144,9 +153,12 @@ class Keeper:
                 self._fail_start(kept, f"{error.strerror}: {error.filename or 'spawn'}")
         self.bounder.wake()
 
+    def _marker(self, key: ReplicaKey) -> Path:
+        return self._live_dir / marker_name(key)
+
     def _begin(self, kept: Kept, launch: Launch) -> None:
-        (self._live_dir / marker_name(kept.key)).touch()
-        kept.dir.path.mkdir(parents=True)
+        os.close(os.open(self._marker(kept.key), os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.makedirs(kept.dir.path)
         kept.group = self._cgroups.planned(kept.cookie)
         intent = describe(launch, kept.cookie, linux.boot_id(), time.time())
         intent["is_sandboxed"] = kept.is_sandboxed
@@ -158,30 +170,70 @@ class Keeper:
             launch,
             kept.dir,
             kept.cookie,
-            kept.group,
             data_limit_bytes=0 if self._cgroups.controls_memory else kept.memory_bytes,
             has_gpus=self._has_gpus,
         )
-        kept.dir.write_process(spawned.pid, spawned.start_ticks)
-        kept.notify_fd = spawned.notify_fd
-        self._watcher.watch(kept.notify_fd, lambda: self._on_word(kept))
-        self._follow(kept, spawned.pid)
+        kept.shim_fd, kept.info_fd = spawned.shim_fd, spawned.info_fd
+        self._follow(kept, Process.of(spawned.pid))
+        if kept.info_fd >= 0:
+            self._watcher.watch(kept.info_fd, lambda: self._on_sandbox(kept))
+        else:
+            self._let_go(kept, kept.process)
+
+    def _on_sandbox(self, kept: Kept) -> None:
+        """Bubblewrap tells, in several pieces, which process it made; or it ends."""
+        piece = os.read(kept.info_fd, 4096)
+        kept.info += piece
+        try:
+            shim = Process.of(json.loads(kept.info)["child-pid"])
+        except ValueError:
+            if piece:
+                return  # the rest is still to come
+            shim = None
+        self._drop_info(kept)
+        self._let_go(kept, shim)
+
+    def _let_go(self, kept: Kept, shim: Process | None) -> None:
+        """Write down who it is, put it where it is held to its limits, then let it start."""
+        if kept.process is None or shim is None:
+            self._drop_shim(kept)  # gone already; if not, it goes when it hears nothing
+            return
+        try:
+            kept.dir.write_process(kept.process, shim)
+            kept.shim = shim
+            if kept.group is not None:
+                kept.group.enter(shim.pid)
+            self._watcher.watch(kept.shim_fd, lambda: self._on_word(kept))
+            os.write(kept.shim_fd, GO)
+        except OSError:
+            # It never gets the word, so it ends by itself.
+            log.exception("cannot let %s start", kept.dir.path)
+            self._drop_shim(kept)
 
     def _fail_start(self, kept: Kept, reason: str) -> None:
         self._watcher.after(0, lambda: self._settle(kept, Status(start_failure=reason)))
 
     # --- hearing ------------------------------------------------------------------------------
 
-    def _follow(self, kept: Kept, pid: int) -> None:
-        """Be told when this process is gone."""
-        kept.pid = pid
-        kept.pidfd = os.pidfd_open(pid)
-        self._watcher.watch(kept.pidfd, lambda: self._on_gone(kept))
+    def _follow(self, kept: Kept, process: Process | None) -> None:
+        """Be told when this process is gone; raises ProcessLookupError if it is already."""
+        if process is None:
+            raise ProcessLookupError
+        pidfd = os.pidfd_open(process.pid)
+        if not process.is_there():
+            os.close(pidfd)
+            raise ProcessLookupError
+        kept.process, kept.pidfd = process, pidfd
+        self._watcher.watch(pidfd, lambda: self._on_gone(kept))
 
     def _on_word(self, kept: Kept) -> None:
         """The shim said something; what it said is in the status file."""
-        if not os.read(kept.notify_fd, 4096):
-            self._let_go_of_words(kept)
+        try:
+            said = os.read(kept.shim_fd, 4096)
+        except ConnectionResetError:
+            said = b""
+        if not said:
+            self._drop_shim(kept)
         self._look(kept)
 
     def _look(self, kept: Kept) -> None:
@@ -199,8 +251,9 @@ class Keeper:
         self._watcher.unwatch(kept.pidfd)
         os.close(kept.pidfd)
         kept.pidfd = -1
+        assert kept.process is not None
         with contextlib.suppress(ChildProcessError):
-            os.waitpid(kept.pid, os.WNOHANG)
+            os.waitpid(kept.process.pid, os.WNOHANG)
         kept.rounds = 0
         self._settle_when_empty(kept)
 
@@ -232,12 +285,9 @@ class Keeper:
         return any(remains.is_running(pid) for pid in found)
 
     def _find_again(self, kept: Kept) -> None:
-        """Alive, but not as the process we knew: look for it by its sandbox and its cookie."""
-        pid = kept.shim_pid() or min(remains.carriers(kept.cookie), default=None)
+        """Its lock is held although the process we followed is gone: its sandbox lives on."""
         try:
-            if pid is None:
-                raise ProcessLookupError
-            self._follow(kept, pid)
+            self._follow(kept, kept.shim)
         except ProcessLookupError:
             self._again(kept)
 
@@ -256,7 +306,8 @@ class Keeper:
         self._end(kept, judge(facts))
 
     def _end(self, kept: Kept, result: Result) -> None:
-        self._let_go_of_words(kept)
+        self._drop_info(kept)
+        self._drop_shim(kept)
         self.bounder.shorten(kept)
         try:
             kept.dir.write_result(result)
@@ -264,7 +315,7 @@ class Keeper:
             # A full disk: known now, judged again from the status file by a successor.
             log.exception("cannot write the result of %s", kept.dir.path)
         else:
-            (self._live_dir / marker_name(kept.key)).unlink(missing_ok=True)
+            self._marker(kept.key).unlink(missing_ok=True)
         if kept.group is not None:
             kept.group.remove()
         with self._lock:
@@ -273,11 +324,17 @@ class Keeper:
         self.tail.wake_all()
         self._on_change(kept.key.job_id)
 
-    def _let_go_of_words(self, kept: Kept) -> None:
-        if kept.notify_fd >= 0:
-            self._watcher.unwatch(kept.notify_fd)
-            os.close(kept.notify_fd)
-            kept.notify_fd = -1
+    def _drop_shim(self, kept: Kept) -> None:
+        if kept.shim_fd >= 0:
+            self._watcher.unwatch(kept.shim_fd)
+            os.close(kept.shim_fd)
+            kept.shim_fd = -1
+
+    def _drop_info(self, kept: Kept) -> None:
+        if kept.info_fd >= 0:
+            self._watcher.unwatch(kept.info_fd)
+            os.close(kept.info_fd)
+            kept.info_fd = -1
 
     # --- stopping -----------------------------------------------------------------------------
 
@@ -323,16 +380,16 @@ class Keeper:
         if is_of_this_boot:
             self._take_over(kept)
         else:
-            lost = Result(ReplicaState.LOST, kept.started_at, time.time(), None)
+            lost = _lost(directory.read_status())
             self._watcher.after(0, lambda: self._end(kept, lost))
         return True
 
     def _take_over(self, kept: Kept) -> None:
-        process = kept.dir.read_process()
-        if process and linux.start_ticks(process[0]) == process[1]:
-            with contextlib.suppress(ProcessLookupError):
-                self._follow(kept, process[0])
-        if kept.pidfd < 0:
+        status = kept.dir.read_status()
+        kept.shim = status.shim
+        try:
+            self._follow(kept, status.process)
+        except ProcessLookupError:
             self._watcher.after(0, lambda: self._settle_when_empty(kept))
         self._look_until_started(kept)
         kill_at_s = kept.dir.read_stop()
@@ -350,9 +407,9 @@ class Keeper:
         self.tail.close()
         live = self.live()
         for kept in live:
-            for fd in (kept.pidfd, kept.notify_fd):
+            for fd in (kept.pidfd, kept.shim_fd, kept.info_fd):
                 if fd >= 0:
                     os.close(fd)
-            kept.pidfd = kept.notify_fd = -1
+            kept.pidfd = kept.shim_fd = kept.info_fd = -1
         if not live:
             self._cgroups.close()

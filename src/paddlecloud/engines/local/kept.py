@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paddlecloud.core.observed import ReplicaKey, ReplicaObserved, ReplicaState
-from paddlecloud.engines.local import remains
-from paddlecloud.engines.local.attempts import AttemptDir, Result
+from paddlecloud.engines.local.attempts import AttemptDir, Process, Result
 from paddlecloud.engines.local.cgroups import Group
 from paddlecloud.engines.local.logs import LogFile
 
@@ -26,9 +25,12 @@ class Kept:
     started_at: float | None = None
     result: Result | None = None  # set once; nothing changes after it
     stopping: bool = False
-    pid: int = 0  # the process we are told about: bubblewrap's, or the shim itself
-    pidfd: int = -1
-    notify_fd: int = -1
+    process: Process | None = None  # the one we are told about: bubblewrap's, or the shim itself
+    shim: Process | None = None
+    pidfd: int = -1  # of `process`
+    shim_fd: int = -1
+    info_fd: int = -1
+    info: bytes = b""  # what bubblewrap said so far on `info_fd`
     rounds: int = 0  # of looking whether it is really over
     beginning: threading.Lock = field(default_factory=threading.Lock)  # held while it is begun
 
@@ -50,11 +52,6 @@ class Kept:
     @property
     def log(self) -> LogFile:
         return LogFile(self.dir.log, self.dir.dropped)
-
-    def shim_pid(self) -> int | None:
-        """The shim's pid on the host, if it is surely the shim."""
-        pid = self.dir.sandbox_pid() if self.is_sandboxed else self.pid
-        return pid if pid and remains.carries(pid, self.cookie) else None
 
     def observed(self) -> ReplicaObserved:
         result = self.result

@@ -7,6 +7,7 @@ runs the interpreter.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Mapping
@@ -66,16 +67,8 @@ def _visible(paths: list[Path]) -> tuple[Path, ...]:
     return tuple(chosen)
 
 
-def find_runtime(name: str, runtimes: Mapping[str, Path]) -> Runtime:
-    """The runtime of that name; the empty name is the default one."""
-    prefix = runtimes.get(name)
-    if prefix is None and name:
-        known = ", ".join(sorted(filter(None, runtimes))) or "none"
-        raise RuntimeMissing(f"there is no runtime called {name}; known: {known}")
-    if prefix is None:
-        prefix = Path(sys.prefix)
-    if not os.access(prefix / "bin" / "python", os.X_OK):
-        raise RuntimeMissing(f"the runtime {name or 'default'} has no {prefix}/bin/python")
+@functools.cache
+def _survey(name: str, prefix: Path) -> Runtime:
     base = _base_of(prefix)
     paths = [prefix, *([base] if base else [])]
     if prefix == Path(sys.prefix):
@@ -84,6 +77,20 @@ def find_runtime(name: str, runtimes: Mapping[str, Path]) -> Runtime:
     return Runtime(name, prefix, _visible(paths), is_virtual_environment=base is not None)
 
 
+def find_runtime(name: str, runtimes: Mapping[str, Path]) -> Runtime:
+    """The runtime of that name; the empty name is the default one."""
+    prefix = runtimes.get(name)
+    if prefix is None and name:
+        known = ", ".join(sorted(filter(None, runtimes))) or "none"
+        raise RuntimeMissing(f"there is no runtime called {name}; known: {known}")
+    if prefix is None:
+        prefix = Path(sys.prefix)
+    if not os.access(f"{prefix}/bin/python", os.X_OK):
+        raise RuntimeMissing(f"the runtime {name or 'default'} has no {prefix}/bin/python")
+    return _survey(name, prefix)
+
+
+@functools.cache
 def shim_interpreter() -> tuple[Path, tuple[Path, ...]]:
     """The platform's own bare interpreter, and the host directories it needs."""
     return Path(sys.executable).resolve(), _visible([Path(sys.base_prefix)])

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 # File descriptors as `spawning` arranges them. The status file is also standard error, so that
 # the complaints of bubblewrap and of the interpreter itself land there too.
 STATUS_FD = 2
-NOTIFY_FD = 3
+PLATFORM_FD = 3  # a socket: the platform says when to go, we say what happens
 LOG_FD = 4
 PLAN_FD = 5
-FIRST_CGROUP_FD = 6
+FREE_FD = 6  # from here on nothing is the shim's
 
 # Single letters, so that a plan stays readable in a debugger and needs no parser here.
 FLAG_SUBREAPER = b"r"  # no PID namespace: orphans must come to us to be found
@@ -48,7 +48,7 @@ def record(*words: object) -> None:
     line = (" ".join(map(str, words)) + "\n").encode("utf-8", "replace")
     posix.write(STATUS_FD, line)
     try:
-        posix.write(NOTIFY_FD, line)
+        posix.write(PLATFORM_FD, line)
     except OSError:
         pass  # nobody listens; the file is what counts
 
@@ -65,13 +65,12 @@ class Plan:
 
     def __init__(self, data: bytes) -> None:
         fields = data.split(b"\0")
-        flags, uid, cgroups, data_limit = fields[:4]
+        flags, uid, data_limit = fields[:3]
         self.subreaper = FLAG_SUBREAPER in flags
         self.uid = int(uid) if uid else None
-        self.cgroup_fds = range(FIRST_CGROUP_FD, FIRST_CGROUP_FD + int(cgroups))
         self.data_limit_bytes = int(data_limit)
-        self.workdir, self.entry = fields[4:6]
-        self.env = dict(pair.split(b"=", 1) for pair in fields[6:] if pair)
+        self.workdir, self.entry = fields[3:5]
+        self.env = dict(pair.split(b"=", 1) for pair in fields[5:] if pair)
 
 
 class Kernel:
@@ -129,9 +128,6 @@ def become_program(kernel: Kernel, plan: Plan, failure_fd: int) -> None:
         posix.setsid()
         posix.dup2(LOG_FD, 1)
         posix.dup2(LOG_FD, 2)
-        doing = "cannot enter its cgroup"
-        for fd in plan.cgroup_fds:
-            posix.write(fd, b"0")
         if plan.data_limit_bytes:
             doing = "cannot limit its memory"
             limit_data(plan.data_limit_bytes)
@@ -251,14 +247,16 @@ def main() -> None:
     kernel = Kernel()
     if plan.subreaper:
         kernel.prctl(PR_SET_CHILD_SUBREAPER, 1)
+    if not posix.read(PLATFORM_FD, 1):
+        posix._exit(0)  # the platform died before it wrote down who we are: we never were
     record("ready", time.time())
     failure, failure_end = posix.pipe2(posix.O_CLOEXEC)  # type: ignore[attr-defined,unused-ignore]
     program = posix.fork()
     if program == 0:
         become_program(kernel, plan, failure_end)
     posix.close(failure_end)
-    for fd in (LOG_FD, PLAN_FD, *plan.cgroup_fds):
-        posix.close(fd)
+    posix.close(LOG_FD)
+    posix.close(PLAN_FD)
     if not plan.subreaper:
         # Without a namespace a program could kill a shim of its own uid and hide from us.
         drop_privileges(kernel, plan.uid)

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import itertools
 import os
 import py_compile
 import signal
+import socket
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from paddlecloud.engines.local import linux, shim
+from paddlecloud.engines.local import shim
 from paddlecloud.engines.local.attempts import AttemptDir
-from paddlecloud.engines.local.cgroups import Group
 from paddlecloud.engines.local.config import LocalConfig
 from paddlecloud.engines.local.runtimes import (
     Runtime,
@@ -32,6 +33,7 @@ from paddlecloud.engines.local.runtimes import (
 from paddlecloud.engines.local.sandbox import Sandbox
 from paddlecloud.engines.protocols import Launch
 
+GO = b"g"
 COOKIE = "PADDLECLOUD_COOKIE"
 _LOWEST_SOURCE_FD = 64  # above every number the child gets, so that no dup2 overwrites a source
 _DEFAULTED = [n for n in signal.valid_signals() if n not in (signal.SIGKILL, signal.SIGSTOP)]
@@ -43,9 +45,11 @@ class CannotStart(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Spawned:
+    """A process that waits for the word to go on. The caller closes the descriptors."""
+
     pid: int
-    start_ticks: int
-    notify_fd: int  # what the shim records, as it happens; the caller closes it
+    shim_fd: int  # write GO and the program starts; read what the shim records
+    info_fd: int  # bubblewrap tells here which process is the shim; -1: `pid` is
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +76,11 @@ def compile_shim(state_dir: Path) -> Path:
 
 
 def encode_plan(
-    flags: bytes, uid: int | None, cgroups: int, data_limit_bytes: int, workdir: str, entry: str
+    flags: bytes, uid: int | None, data_limit_bytes: int, workdir: str, entry: str
 ) -> bytes:
     """All of the plan but the environment, in the order `shim.Plan` reads."""
     user = "" if uid is None else str(uid)
-    words = (user, str(cgroups), str(data_limit_bytes), workdir, entry)
+    words = (user, str(data_limit_bytes), workdir, entry)
     return b"\0".join((flags, *(os.fsencode(word) for word in words)))
 
 
@@ -93,6 +97,25 @@ def _memory_file(stack: ExitStack, name: str, data: bytes) -> int:
     os.write(fd, data)
     os.lseek(fd, 0, os.SEEK_SET)
     return fd
+
+
+def _socket_pair(theirs: ExitStack, ours: ExitStack) -> tuple[int, int]:
+    """(our end, the child's end), each closed by its stack."""
+    here, there = socket.socketpair()
+    here.setblocking(False)
+    fds = here.detach(), there.detach()
+    ours.callback(os.close, fds[0])
+    theirs.callback(os.close, fds[1])
+    return fds
+
+
+def _pipe(theirs: ExitStack, ours: ExitStack) -> tuple[int, int]:
+    """(our end, the child's end), each closed by its stack."""
+    here, there = os.pipe2(os.O_CLOEXEC)
+    os.set_blocking(here, False)
+    ours.callback(os.close, here)
+    theirs.callback(os.close, there)
+    return here, there
 
 
 def _start(argv: list[str], env: Mapping[str, str], fds: Mapping[int, int]) -> int:
@@ -181,17 +204,20 @@ class Spawner:
             raise CannotStart(f"the working directory {launch.workdir} does not exist")
 
     def _prepare_files(self, launch: Launch, attempt: AttemptDir) -> None:
-        attempt.tmp.mkdir(exist_ok=True)
+        os.mkdir(attempt.tmp)
         os.chmod(attempt.tmp, 0o1777)
-        attempt.termination.touch()
+        fd = os.open(attempt.termination, os.O_CREAT | os.O_CLOEXEC, 0o600)
         if launch.uid is not None and os.geteuid() == 0:
-            os.chown(attempt.termination, launch.uid, launch.uid)
-        for name, text in launch.files.items():
+            os.fchown(fd, launch.uid, launch.uid)
+        os.close(fd)
+        for name in launch.files:
             if not name.startswith("/") or ".." in name.split("/"):
                 raise CannotStart(f"the file {name!r} has no absolute path")
-            path = attempt.files / name.lstrip("/")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+        if self._sandbox is None:
+            for name, text in launch.files.items():
+                path = attempt.files / name.lstrip("/")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
 
     def _runtime(self, launch: Launch) -> Runtime:
         try:
@@ -204,41 +230,36 @@ class Spawner:
         launch: Launch,
         attempt: AttemptDir,
         cookie: str,
-        group: Group | None,
         *,
         data_limit_bytes: int,
         has_gpus: bool,
     ) -> Spawned:
-        """Start it. The status file is locked until the last process that could write it ends."""
+        """Start all but the program itself, which waits for GO.
+
+        The status file is locked until the last process that could write it ends.
+        """
         self._check_workdir(launch)
         runtime = self._runtime(launch)
         self._prepare_files(launch, attempt)
         view = self.view(launch, attempt)
-        with ExitStack() as stack:
+        flags = b"" if self._sandbox else shim.FLAG_SUBREAPER
+        plan = encode_plan(flags, launch.uid, data_limit_bytes, view.workdir, launch.entry)
+        env = self.environment(launch, view, runtime, cookie, has_gpus)
+        with ExitStack() as stack, ExitStack() as ours:
             fds = self._descriptors(stack, attempt)
-            procs = [] if group is None else group.open_procs()
-            for number, fd in enumerate(procs, shim.FIRST_CGROUP_FD):
-                stack.callback(os.close, fd)
-                fds[number] = fd
-            plan = encode_plan(
-                b"" if self._sandbox else shim.FLAG_SUBREAPER,
-                launch.uid,
-                len(procs),
-                data_limit_bytes,
-                view.workdir,
-                launch.entry,
-            )
-            env = self.environment(launch, view, runtime, cookie, has_gpus)
             fds[shim.PLAN_FD] = _memory_file(stack, "plan", plan + b"\0" + encode_env(env))
-            notify_fd, fds[shim.NOTIFY_FD] = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-            stack.callback(os.close, fds[shim.NOTIFY_FD])
-            argv = self._command(stack, launch, attempt, runtime, fds)
+            shim_fd, fds[shim.PLATFORM_FD] = _socket_pair(stack, ours)
+            info_fd = -1
+            argv = [str(shim_interpreter()[0]), "-I", "-S", str(self._shim_file)]
+            if self._sandbox is not None:
+                info_fd, there = _pipe(stack, ours)
+                argv = self._wrap(stack, launch, attempt, runtime, fds, there)
             try:
                 pid = _start(argv, {COOKIE: cookie}, fds)
             except OSError as error:
-                os.close(notify_fd)
                 raise CannotStart(f"cannot run {argv[0]}: {error.strerror}") from error
-        return Spawned(pid, linux.start_ticks(pid) or 0, notify_fd)
+            ours.pop_all()  # from here on they are the caller's
+        return Spawned(pid, shim_fd, info_fd)
 
     def _descriptors(self, stack: ExitStack, attempt: AttemptDir) -> dict[int, int]:
         def opened(path: str | Path, flags: int) -> int:
@@ -252,24 +273,29 @@ class Spawner:
         null = opened("/dev/null", os.O_RDWR)
         return {0: null, 1: null, shim.STATUS_FD: status, shim.LOG_FD: opened(attempt.log, append)}
 
-    def _command(
+    def _wrap(
         self,
         stack: ExitStack,
         launch: Launch,
         attempt: AttemptDir,
         runtime: Runtime,
         fds: dict[int, int],
+        info_fd: int,
     ) -> list[str]:
-        if self._sandbox is None:
-            return [str(shim_interpreter()[0]), "-I", "-S", str(self._shim_file)]
-        args_number = max(fds) + 1
-        info_number = args_number + 1
+        """The command that makes the sandbox with the shim in it; adds what it reads to `fds`."""
+        assert self._sandbox is not None
+        numbers = itertools.count(shim.FREE_FD)
         arguments = self._sandbox.arguments(launch, attempt, runtime)
-        arguments += ["--info-fd", str(info_number)]
-        fds[args_number] = _memory_file(stack, "sandbox", nul_separated(arguments))
-        fds[info_number] = os.open(attempt.sandbox, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        stack.callback(os.close, fds[info_number])
-        return [self._sandbox.bwrap, "--args", str(args_number), "--", *self._sandbox.command]
+        for place, text in self._sandbox.contents(launch).items():
+            number = next(numbers)
+            fds[number] = _memory_file(stack, "file", os.fsencode(text))
+            arguments += ["--perms", "0444", "--ro-bind-data", str(number), place]
+        number = next(numbers)
+        fds[number] = info_fd
+        arguments += ["--info-fd", str(number)]
+        number = next(numbers)
+        fds[number] = _memory_file(stack, "sandbox", nul_separated(arguments))
+        return [self._sandbox.bwrap, "--args", str(number), "--", *self._sandbox.command]
 
 
 def nul_separated(words: Iterable[str]) -> bytes:

@@ -18,17 +18,16 @@ _KILL_AGAIN_S = 0.2
 
 
 def signal_shim(kept: Kept, number: signal.Signals) -> bool:
-    """Signal the shim and surely nobody else; False if it cannot be found."""
-    pid = kept.shim_pid()
-    if pid is None:
+    """Signal the shim and surely nobody else; False if there is none."""
+    if kept.shim is None:
         return False
     try:
-        pidfd = os.pidfd_open(pid)
+        pidfd = os.pidfd_open(kept.shim.pid)
     except OSError:
         return False
     try:
-        # Looked at again: from here on the descriptor, not the number, names the process.
-        if not remains.carries(pid, kept.cookie):
+        # Asked after it was opened: from here on the descriptor names the process.
+        if not kept.shim.is_there():
             return False
         signal.pidfd_send_signal(pidfd, number)
     except OSError:
@@ -57,12 +56,12 @@ class Stopper:
             return
         if kept.is_sandboxed:
             # Process 1 takes its whole namespace with it.
-            if not signal_shim(kept, signal.SIGKILL) and kept.pid:
-                remains.kill_all([kept.pid])
+            if not signal_shim(kept, signal.SIGKILL) and kept.process is not None:
+                remains.kill_all([kept.process.pid])  # it was still making the sandbox
         elif rounds == 0:
             signal_shim(kept, signal.SIGUSR1)  # it kills all that descends from it
-        elif kept.pid:
-            remains.kill_all(remains.relatives(kept.pid) | remains.carriers(kept.cookie))
+        elif kept.shim is not None:
+            remains.kill_all(remains.relatives(kept.shim.pid) | remains.carriers(kept.cookie))
         if kept.group is not None:
             kept.group.kill()
         self._watcher.after(_KILL_AGAIN_S, lambda: self._kill(kept, rounds + 1))
