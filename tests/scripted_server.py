@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -81,7 +82,12 @@ class ScriptedServer:
             def log_message(self, *args: object) -> None:
                 pass
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+        class _Listening(ThreadingHTTPServer):
+            def handle_error(self, request: object, client_address: object) -> None:
+                if not isinstance(sys.exc_info()[1], ConnectionError):  # a client may leave
+                    super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+        self._http = _Listening(("127.0.0.1", 0), _Handler)
         self._http.daemon_threads = True
         self._thread = threading.Thread(
             target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True

@@ -79,7 +79,8 @@ def _with_suggestion(error: PaddleCloudError, session: Session | None) -> str:
         return error.message
     near = nearest(session.job_ref, {job["name"] for job in page["items"]})
     message = error.message.rstrip(".")
-    return f"{message}. Did you mean {near}?" if near else error.message
+    is_another = near and near != session.job_ref
+    return f"{message}. Did you mean {near}?" if is_another else error.message
 
 
 def unknown_verb(verb: str) -> InvalidInput:

@@ -131,7 +131,7 @@ class Step:
         if kind is not None:
             self._session.say(f"{start}failed")
             return
-        word = "Done".ljust(max(4, _COLUMN - len(self._head))) if self.detail else "Done"
+        word = "Done".ljust(max(6, _COLUMN - len(self._head))) if self.detail else "Done"
         self._session.say(f"{start}{word}{self.detail}")
         self._session.flush()
 

@@ -147,9 +147,28 @@ def test_following_ends_when_the_server_stays_away(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_log_with_bad_bytes_is_still_text(server: ScriptedServer, client: Client) -> None:
-    server.routes["GET /api/v2/jobs/x/logs"] = Answer(b"ok \xff\xfe\n")
+    facts = {"X-Log-Next": "6", "X-Log-Size": "6", "X-Log-Dropped": "0"}
+    server.routes["GET /api/v2/jobs/x/logs"] = Answer(b"ok \xff\xfe\n", headers=facts)
     assert client.logs("x", "trainer-0", tail=2) == "ok \ufffd\ufffd\n"
-    assert server.requests[0].query == {"replica": "trainer-0", "tail": "2"}
+    (asked,) = server.requests
+    assert asked.query.items() >= {"replica": "trainer-0", "tail": "2"}.items()
+
+
+def test_reads_a_long_log_in_parts_and_says_what_was_dropped(
+    server: ScriptedServer, client: Client
+) -> None:
+    log = b"0123456789"
+
+    def part(request: Request) -> Answer:
+        start = int(request.query["cursor"])
+        # Bytes 4 to 6 are gone; the log grows while it is read.
+        shown = {0: (b"0123", 4, 0, 10), 4: (log[6:8], 8, 2, 12), 8: (log[8:], 10, 0, 14)}
+        data, position, dropped, size = shown[start]
+        headers = {"X-Log-Next": position, "X-Log-Dropped": dropped, "X-Log-Size": size}
+        return Answer(data, headers={name: str(value) for name, value in headers.items()})
+
+    server.routes["GET /api/v2/jobs/x/logs"] = part
+    assert client.logs("x", "trainer-0") == "0123[... 2 bytes dropped ...]\n6789"
 
 
 # --- packages and files ----------------------------------------------------------------------

@@ -1,0 +1,51 @@
+"""A command line to run in this process, a server that says what the test wants, a fixed clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from paddlecloud.cli import times
+from paddlecloud.cli.main import main
+from tests.scripted_server import ScriptedServer
+
+NOW = "2026-11-15T08:00:00.000Z"
+
+
+@dataclass
+class Ran:
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+    started = ScriptedServer()
+    monkeypatch.setenv("PADDLECLOUD_ENDPOINT", started.url)
+    monkeypatch.setenv("PADDLECLOUD_TOKEN", "pct_secret-of-the-test")
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def run_it(*words: str) -> Ran:
+        code = main(list(words))
+        out, err = capsys.readouterr()
+        assert "pct_secret" not in out + err
+        assert "Traceback" not in err
+        return Ran(code, out, err)
+
+    return run_it
+
+
+@pytest.fixture(autouse=True)
+def fixed_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = times.seconds_of(NOW)
+    monkeypatch.setattr(times.time, "time", lambda: now_s)
