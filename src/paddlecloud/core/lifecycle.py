@@ -333,7 +333,7 @@ def _status(
         phase=phase,
         reason=reason,
         roles=roles,
-        restarts=min(restart.incidents(spec, observed.replicas), spec.restart.max_restarts),
+        restarts=restart.restarts_used(spec, observed.replicas),
         started_at=observed.first_started_at,
         ended_at=None if ended_at is None else (max(ends) if ends else ended_at),
         failure=None

@@ -62,3 +62,10 @@ def fatal(spec: JobSpec, replicas: Sequence[ReplicaObserved]) -> ReplicaObserved
         # Peers abort in the wake of the first: name the one that started it.
         return next(seen for seen in failed if seen.key.attempt == last.key.attempt)
     return None
+
+
+def restarts_used(spec: JobSpec, replicas: Sequence[ReplicaObserved]) -> int:
+    """Incidents answered by a restart: all but the one that ended the run."""
+    answered = incidents(spec, replicas) - (fatal(spec, replicas) is not None)
+    # Trainers that restart alone may fail together, one of them beyond the budget.
+    return min(answered, spec.restart.max_restarts)

@@ -212,6 +212,7 @@ def test_retries_only_the_exit_codes_the_user_named():
     assert started(retried) == ["trainer-0.2"]
     final = decided(spec, seen("trainer-0", "fail", code=1), grant=1, now=T0 + 9)
     assert final.status.phase == Phase.FAILED
+    assert final.status.restarts == 0
 
 
 def test_backoff_doubles_up_to_its_cap():
