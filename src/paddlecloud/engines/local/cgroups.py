@@ -18,6 +18,7 @@ from pathlib import Path
 
 from paddlecloud.core.resources import Resources
 
+SHIM_BYTES = 4 * 2**20  # what our own shim takes of a group: the program gets its memory in full
 _CONTROLLERS = ("memory", "cpu", "pids")
 
 
@@ -130,6 +131,8 @@ class Cgroups:
 
     def _settings(self, controller: str, resources: Resources) -> Iterable[tuple[str, int]]:
         memory, cpu = resources.memory_bytes, resources.cpu_milli
+        if memory:
+            memory += SHIM_BYTES
         if controller == "pids":
             return [("pids.max", self._pids_limit)]
         if controller == "cpu" and cpu:

@@ -39,6 +39,16 @@ def _start_failure(status: Status) -> Exit:
     )
 
 
+def _out_of_memory(facts: Facts, code: int, number: int) -> Exit:
+    limit = f" of {format_memory(facts.memory_bytes)}" if facts.memory_bytes else ""
+    return Exit(
+        EndCause.OUT_OF_MEMORY,
+        code=code,
+        signal=number,
+        message=f"killed for exceeding its memory limit{limit}; ask for more memory",
+    )
+
+
 def _ended(facts: Facts) -> Exit:
     # No word from the shim although the program ran: somebody killed the shim, and the kernel
     # or the platform killed all the rest after it.
@@ -49,25 +59,27 @@ def _ended(facts: Facts) -> Exit:
     number = -code if code < 0 else 0
     code = 128 + number if number else code
     if facts.out_of_memory_kills and code != 0:
-        limit = f" of {format_memory(facts.memory_bytes)}" if facts.memory_bytes else ""
-        return Exit(
-            EndCause.OUT_OF_MEMORY,
-            code=code,
-            signal=number,
-            message=f"killed for exceeding its memory limit{limit}; ask for more memory",
-        )
+        return _out_of_memory(facts, code, number)
     cause = EndCause.SIGNALED if number else EndCause.EXITED
     return Exit(cause, code=code, signal=number, message=_message(facts, code))
 
 
+def _exit(facts: Facts) -> Exit:
+    status = facts.status
+    if status.start_failure:
+        return _start_failure(status)
+    if status.started_at is not None or status.wait_status is not None:
+        return _ended(facts)
+    if facts.out_of_memory_kills:
+        return _out_of_memory(facts, 128 + signal.SIGKILL, signal.SIGKILL)
+    return _start_failure(status)
+
+
 def judge(facts: Facts) -> Result:
     status = facts.status
-    never_ran = bool(status.start_failure) or (
-        status.started_at is None and status.wait_status is None
-    )
     return Result(
         state=ReplicaState.ENDED,
         started_at=None if status.start_failure else status.started_at,
         ended_at=status.ended_at if status.ended_at is not None else facts.seen_at,
-        exit=_start_failure(status) if never_ran else _ended(facts),
+        exit=_exit(facts),
     )
