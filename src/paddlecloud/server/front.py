@@ -87,11 +87,23 @@ class Front:
             if request.method in ("POST", "PUT", "DELETE", "PATCH"):
                 request.body = await self._read_body(request, receive)
             return await self._requests.run(execute, request)
+        if route.work is Work.LOGS:
+            return await self._within(self._process.pumps.reads.run(execute, request))
         await self._requests.run(_identify, request)
         if route.work is Work.UPLOAD:
             answer: Answer = await route.handler(request, receive, self.uploads)
             return answer
         return await self._hold(request, receive, send)
+
+    async def _within(self, work: Awaitable[Answer]) -> Answer:
+        within_s = self._process.configuration.engines.answer_within_s
+        try:
+            async with asyncio.timeout(within_s):
+                return await work
+        except TimeoutError:
+            raise Unavailable(
+                f"the engine did not answer within {within_s:g} s", hint="try again in a moment"
+            ) from None
 
     async def _hold(self, request: Request, receive: Receive, send: Send) -> Answer | None:
         """A request that may wait: counted, and told when its client is gone."""

@@ -1,14 +1,16 @@
 """Engines without processes: one that plays a script, and ones that are slow, dead or lying.
 
-`FakeEngine` runs a job by its entry: `fake seconds=0.5 lines=3 exit=1 hold=1 queue=1`. Each word
-is optional: how long it runs, how many log lines each replica writes, the exit code of trainer-0,
-hold (runs until cancelled or `finish`), queue (waits until `admit`). State is in memory only; a
+`FakeEngine` runs a job by its entry: `fake seconds=0.5 lines=3 every=0.1 exit=1 hold=1 queue=1`.
+Each word is optional: how long it runs, how many log lines each replica writes (at once, or one
+`every` so many seconds), the exit code of trainer-0, hold (runs until cancelled or `finish`),
+queue (waits until `admit`). State is in memory only; a
 state directory gets `fake-engine.jsonl` with one line per first put, so that tests can count what
 reached the engine across restarts. The server's tests and the command line's tests use it.
 """
 
 from __future__ import annotations
 
+import functools
 import heapq
 import itertools
 import json
@@ -45,7 +47,7 @@ class _Run:
 
 def read_script(entry: str) -> dict[str, float]:
     """The words of a fake entry; anything else is a job that ends at once."""
-    words = {"seconds": 0.0, "lines": 1.0, "exit": 0.0, "hold": 0.0, "queue": 0.0}
+    words = {"seconds": 0.0, "lines": 1.0, "every": 0.0, "exit": 0.0, "hold": 0.0, "queue": 0.0}
     head, *rest = entry.split() or [""]
     if head != "fake":
         return words
@@ -250,15 +252,22 @@ class FakeEngine:
                 run.replicas[key] = ReplicaObserved(
                     key, ReplicaState.RUNNING, now, address=address, node="fake"
                 )
-                lines = int(run.script["lines"])
-                text = "".join(f"line {n} of {key.short}\n" for n in range(1, lines + 1))
-                self._logs[key] = bytearray(text.encode())
+                self._write_lines(key, int(run.script["lines"]), run.script["every"])
         self._tell(run, replace(run.status, phase=Phase.STARTING, started_at=now))
         self._tell_event(run, Event("Started", f"{number} replicas started"))
         self._tell(run, replace(run.status, phase=Phase.RUNNING, reason=""))
         if not run.script["hold"]:
             code = int(run.script["exit"])
             self._later(run.script["seconds"], lambda: self._finish(run, code))
+
+    def _write_lines(self, key: ReplicaKey, count: int, every_s: float) -> None:
+        self._logs[key] = bytearray()
+        for number in range(1, count + 1):
+            line = f"line {number} of {key.short}\n".encode()
+            if every_s:
+                self._later(number * every_s, functools.partial(self.write_log, key, line))
+            else:
+                self._logs[key] += line
 
     def _finish(self, run: _Run, code: int) -> None:
         if run.status.phase in TERMINAL:

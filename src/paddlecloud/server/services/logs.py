@@ -19,6 +19,7 @@ from paddlecloud.server.services import job_rows
 
 _REPLICA = re.compile(r"(?:(?P<job>.+)-)?(?P<role>trainer|pserver|heter|master)-(?P<index>\d{1,6})")
 _BACK_BYTES = 64 * 1024
+_RULE = "=" * 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +147,25 @@ def parse_cursors(text: str) -> dict[tuple[str, int], int]:
             )
         cursors[match[1], int(match[2])] = int(match[3])
     return cursors
+
+
+def tails_text(job_id: str, lines: int, replica: str, limit_bytes: int) -> str:
+    """The last lines of every replica of the current run under its name, or of one bare.
+
+    A replica whose log cannot be read contributes the reason instead, as it always did.
+    """
+    name, run = job_rows.check_run(job_id, None)
+    chosen = parse_replica(replica, name) if replica else None
+    keys = {(key.role, key.index): key for key in choose(read_run(job_id, run), chosen)}
+    if chosen is not None and not keys:
+        raise NotFound(f"{name} has no worker {replica}", field="w")
+    engine = engine_of(job_id)
+    texts = []
+    for key in keys.values():
+        try:
+            start = tail_start(engine, key, lines, limit_bytes)
+            text = engine.log(key, start, limit_bytes).data.decode("utf-8", "replace")
+        except OSError as error:
+            text = f"the log cannot be read: {error.strerror}\n"
+        texts.append(text if chosen else f"{_RULE}{name}-{key.short}{_RULE}\n{text}")
+    return "".join(texts)

@@ -1,0 +1,163 @@
+"""The first server's interface, twice: as seed 004 draws it and as the shipped client reads it.
+
+Paths without a slash at the end answer `{"code": 200, "msg": …}` with the payload in `msg`; with
+it `msg` is empty on success and lists are the raw objects of `services.lists_v1`. Both have true
+status codes. Everything is done by the same services as in our own interface.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import quote
+
+from paddlecloud.core.errors import InvalidInput, Unavailable
+from paddlecloud.server.exchange import Answer, Request, json_answer
+from paddlecloud.server.front import REPLAYED
+from paddlecloud.server.pools import Pool
+from paddlecloud.server.process import here
+from paddlecloud.server.services import (
+    files,
+    job_rows,
+    lists_v1,
+    logs,
+    orders,
+    quotas,
+    submitting,
+)
+
+
+def _is_shipped(request: Request) -> bool:
+    return request.route.path.endswith("/")
+
+
+def _done(request: Request) -> Answer:
+    return json_answer({"code": 200, "msg": "" if _is_shipped(request) else "OK"})
+
+
+def _payload(value: Any) -> Answer:
+    return json_answer({"code": 200, "msg": value})
+
+
+# --- jobs ------------------------------------------------------------------------------------
+
+
+def submit(request: Request) -> Answer:
+    job, was_seen = submitting.submit(request)
+    answer = _done(request)
+    answer.headers.append((b"x-job-id", job["id"].encode()))
+    if was_seen:
+        answer.headers.append(REPLAYED)
+    return answer
+
+
+def list_jobs(request: Request) -> Answer:
+    asked = request.params
+    found = lists_v1.wishes(
+        request.caller, phase=asked["phase"], limit=asked["limit"], cursor=asked["cursor"]
+    )
+    return _payload(found)
+
+
+def list_batch_jobs(request: Request) -> Answer:
+    asked = request.params
+    return json_answer(lists_v1.batch_jobs(request.caller, asked["limit"], asked["cursor"]))
+
+
+def kill(request: Request) -> Answer:
+    body = request.json()
+    name = body.get("jobname") or body.get("name")
+    if not isinstance(name, str) or not name:
+        raise InvalidInput("jobname is needed", field="jobname")
+    job_id = job_rows.find_id(request.caller, name)
+    if body.get("rm") is True:
+        orders.delete(job_id, request.caller.name)
+    else:
+        orders.cancel(job_id, request.caller.name)
+    return _done(request)
+
+
+def _listed(request: Request, found: dict[str, Any]) -> Answer:
+    return json_answer(found) if _is_shipped(request) else _payload(found["items"])
+
+
+def pservers(request: Request) -> Answer:
+    return _listed(request, lists_v1.replica_sets(request.caller, request.params["limit"]))
+
+
+def workers(request: Request) -> Answer:
+    asked = request.params
+    return _listed(request, lists_v1.pods(request.caller, asked["jobname"], asked["limit"]))
+
+
+def job_logs(request: Request) -> Answer:
+    asked = request.params
+    if not asked["jobname"]:
+        raise InvalidInput("jobname is needed", field="jobname")
+    job_id = job_rows.find_id(request.caller, asked["jobname"])
+    limit_bytes = here().configuration.limits.log_read_bytes
+    return _payload(logs.tails_text(job_id, asked["n"], asked["w"], limit_bytes))
+
+
+# --- the account -----------------------------------------------------------------------------
+
+
+def quota(request: Request) -> Answer:
+    if _is_shipped(request):
+        return json_answer(lists_v1.resource_quotas(request.caller))
+    return _payload(quotas.show(request.caller.account_id))
+
+
+def token2user(request: Request) -> Answer:
+    return json_answer({"code": 200, "msg": "", "user": request.caller.name})
+
+
+# --- files -----------------------------------------------------------------------------------
+
+
+def _path(request: Request) -> str:
+    path: str = request.params["path"]
+    if not path:
+        raise InvalidInput("path is needed", field="path")
+    return path
+
+
+def list_files(request: Request) -> Answer:
+    found = files.names(request.caller, _path(request), request.params["dc"])
+    return json_answer({"code": 200, "msg": "", "items": found})
+
+
+def get_file(request: Request) -> Answer:
+    fd, size_bytes, name = files.open_to_read(request.caller, _path(request))
+    headers = [
+        (b"content-type", b"application/force-download"),
+        (b"content-disposition", f"attachment; filename*=UTF-8''{quote(name, safe='')}".encode()),
+    ]
+    return Answer(200, headers=headers, file=fd, file_bytes=size_bytes)
+
+
+async def put_file(
+    request: Request,
+    receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
+    pool: Pool,
+) -> Answer:
+    receiver = await pool.run(
+        files.FileReceiver,
+        request.caller,
+        _path(request),
+        request.headers.get("content-type", ""),
+    )
+    more = True
+    try:
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Unavailable("the client went away in the middle of its file")
+            more = message.get("more_body", False)
+            if data := message.get("body", b""):
+                await pool.run(receiver.write, data)
+    except BaseException as error:
+        receiver.abandon(error)
+        raise
+    await pool.run(receiver.finish)
+    return json_answer({"code": 200, "msg": ""})
