@@ -1,4 +1,4 @@
-"""`paddlecloud help [VERB|TOPIC]`, `flags`, `commands`: everything this program says about itself.
+"""`paddlecloud help [VERB|TOPIC]`: everything this program says about itself.
 
 The heads are those of the first client. Each verb's own module holds its usage and examples; this
 one only puts them together.
@@ -37,8 +37,8 @@ def about_words(words: list[str]) -> int:
     if not words:
         return overview()
     word = words[0]
-    if word in VERBS and word not in ("flags", "commands"):
-        return about(word, [])
+    if word in VERBS and word not in TOPICS:
+        return about(word)
     from paddlecloud.cli.topics import text_of
 
     text = text_of(word)
@@ -68,10 +68,8 @@ def overview() -> int:
     return 0
 
 
-def about(verb: str, rest: list[str]) -> int:
+def about(verb: str) -> int:
     """Usage, flags and examples of one verb."""
-    if verb in ("help", "flags", "commands"):
-        return overview() if verb == "help" else about_words([verb])
     from importlib import import_module
 
     from paddlecloud.forms.go_flags import help_lines

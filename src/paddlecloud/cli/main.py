@@ -58,7 +58,7 @@ def _run(words: list[str]) -> int:
         if any(word in _HELP_WORDS for word in _flags_part(rest)):
             from paddlecloud.cli import helping
 
-            return helping.about(verb, rest)
+            return helping.about(verb)
         session = _session(module, before + rest)
         code: int = module.run(session)
         return code

@@ -35,8 +35,8 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "completion": ("completion", CLIENT, "print a completion script for your shell"),
     "version": ("version", CLIENT, "print the version"),
     "help": ("helping", CLIENT, "describe a verb or a topic"),
-    "flags": ("helping", CLIENT, "describe the flags every verb knows"),
-    "commands": ("helping", CLIENT, "list all verbs"),
+    "flags": ("flags", CLIENT, "describe the flags every verb knows"),
+    "commands": ("commands", CLIENT, "list all verbs"),
 }
 
 TOPICS = {

@@ -1,0 +1,18 @@
+"""`paddlecloud commands`: a word of the first client; the text is in `topics`."""
+
+from __future__ import annotations
+
+from paddlecloud.cli.session import Session
+from paddlecloud.cli.topics import text_of
+
+USAGE = "paddlecloud commands"
+HELP = """
+Examples:
+  paddlecloud commands
+"""
+FLAGS = ()
+
+
+def run(session: Session) -> int:
+    session.write(text_of("commands") or "")
+    return 0
