@@ -34,7 +34,8 @@ class Report:
         self._figures: dict[str, float | int | str] = {}
         self._bars: dict[str, str] = {}
         self._missed: list[str] = []
-        self._facts: dict[str, object] = {}
+        # More than the cores are: others used the machine, and times are too long.
+        self._facts: dict[str, object] = {"load_before": round(os.getloadavg()[0], 1)}
 
     def add(
         self,
