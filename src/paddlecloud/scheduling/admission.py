@@ -165,7 +165,7 @@ class Desk:
     def _is_too_big(self, job: Applicant) -> bool:
         if not covers(self.cluster, job.need):
             return True
-        return len(self.empty) > 1 and place(job.least, self.empty) is None
+        return len(self.empty) != 1 and place(job.least, self.empty) is None
 
     def _judge_beside_reservations(self, job: Applicant) -> Verdict:
         room = self.room

@@ -1,7 +1,8 @@
 """A clock, a queue and the planner: jobs arrive, start when the plan says so, run and end.
 
 Every plan on the way is checked for what must hold of any plan: no node and no quota is ever
-over-full, jobs start whole, running jobs keep their size, and planning again changes nothing.
+over-full, jobs start whole, running jobs keep their size, the queue is in order and everybody in it
+has a reason, the first waits behind nobody, and planning again changes nothing.
 """
 
 from __future__ import annotations
@@ -41,17 +42,27 @@ def held_on(snapshot: Snapshot, node: str) -> Resources:
 
 def check_plan(snapshot: Snapshot, decided: Plan) -> None:
     after = carried_out(snapshot, decided)
+    _check_queue(after, decided)
     _check_sizes(snapshot, after)
     _check_nodes(after)
     _check_quotas(snapshot, after)
     again = plan(after)
     assert again.grants == decided.grants, "planning again changed something"
     assert again.order == decided.order
-    for job in after.jobs:
-        if not job.granted and not job.released:
-            reason = decided.grants[job.job_id].reason
-            assert reason, f"{job.job_id} waits without a reason"
-            assert "\n" not in reason
+
+
+def _check_queue(after: Snapshot, decided: Plan) -> None:
+    """Those that wait are all there, in order, each with a reason of one line."""
+    assert set(decided.grants) == {job.job_id for job in after.jobs}
+    waiting = [job for job in after.jobs if not job.granted and not job.released]
+    waiting.sort(key=lambda job: (-job.spec.priority, job.submitted_at, job.job_id))
+    assert decided.order == tuple(job.job_id for job in waiting)
+    for job in waiting:
+        reason = decided.grants[job.job_id].reason
+        assert reason, f"{job.job_id} waits without a reason"
+        assert "\n" not in reason
+    if waiting:
+        assert "behind" not in decided.grants[decided.order[0]].reason
 
 
 def _check_sizes(before: Snapshot, after: Snapshot) -> None:
@@ -94,13 +105,12 @@ def _check_quotas(before: Snapshot, after: Snapshot) -> None:
 
 @dataclass
 class Simulation:
-    """Time moves only by `end`, `pass_s` and `run_until`; arrivals are planned at once."""
+    """A cluster that obeys the planner; the test says who comes, who ends and when."""
 
     nodes: tuple[Node, ...]
     quotas: dict[int, Quota] = field(default_factory=dict)
     now: float = NOW
     jobs: dict[str, JobView] = field(default_factory=dict)
-    tells_ends: bool = True  # running jobs with a wall time say what is left of it
 
     def snapshot(self) -> Snapshot:
         return Snapshot(self.now, self.nodes, tuple(self.jobs.values()), self.quotas)
