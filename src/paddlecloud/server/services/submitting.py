@@ -53,14 +53,18 @@ def submit(request: Request) -> tuple[dict[str, Any], bool]:
     return job_rows.read(job.id), False
 
 
-def read_spec(caller: Principal, body: dict[str, Any]) -> JobSpec:
-    """The spec the body means here; all that can be wrong is said before anything is done."""
+def read_spec(caller: Principal, body: dict[str, Any], *, needs_package: bool = True) -> JobSpec:
+    """The spec the body means here; all that can be wrong is said before anything is done.
+
+    A dry run sends no package, so it does not need one.
+    """
     process = here()
     spec = rest_v1.parse(body, default_cluster=process.engines.default.cluster)
     engine = process.engines.engine(spec.cluster)
     _check_alone(engine)
     spec = _settle_runtime(spec)
-    spec = _settle_package(caller, spec)
+    if needs_package or spec.package:
+        spec = _settle_package(caller, spec)
     within_s = process.configuration.engines.answer_within_s
     faults = process.asking.ask(within_s, f"the engine of {spec.cluster}", engine.check, spec)
     if faults:
