@@ -138,8 +138,6 @@ def parse_manifest(raw: bytes, limits: Limits = DEFAULT_LIMITS) -> Manifest:
     files, dirs = body["files"], body["dirs"]
     if not isinstance(files, list) or not isinstance(dirs, list):
         raise BadPackage("'files' and 'dirs' of a package must be lists")
-    if len(files) + len(dirs) > limits.max_entries:
-        raise _too_many(len(files) + len(dirs), limits)
     if not all(isinstance(path, str) for path in dirs):
         raise BadPackage("'dirs' of a package must be texts")
     manifest = Manifest(tuple(_parse_file(row) for row in files), tuple(dirs))

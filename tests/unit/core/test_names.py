@@ -44,6 +44,7 @@ labels = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", fullmatch=True)
         ("MyJob", "0-y-ob--04d4a"),
         ("é", "0----0c3a9"),
         ("a" * 63, "a" * 63),
+        ("a" * 57 + ".", "a" * 57 + "---12e"),  # 63 characters
     ],
 )
 def test_writes_a_label_that_can_be_read_back(name: str, label: str) -> None:
@@ -95,6 +96,7 @@ def test_hashes_what_is_too_long() -> None:
     label = dns_label("x" * 64)
     assert re.fullmatch(r"x{20}--2[0-9a-f]{40}", label)
     assert label != dns_label("x" * 65)
+    assert re.fullmatch(r"x{20}--2[0-9a-f]{40}", dns_label("x" * 58 + "."))
 
 
 @pytest.mark.parametrize("bad", ["", "-a", "a-", "A", "a.b", "a" * 64, "a--", "ü"])
@@ -208,6 +210,7 @@ def test_accepts_account_names(name: str) -> None:
         "x" * 151,
         "王" * 100,  # 300 bytes: too long for a directory
         "e\u0301",  # é in two characters: looks like another account
+        "\u212aim",  # the Kelvin sign, which looks like a K
     ],
 )
 def test_refuses_account_names_a_path_could_mistake(name: str) -> None:

@@ -114,6 +114,10 @@ def test_fills_in_the_documented_defaults() -> None:
         ("--clean-policy on-failure", "clean", CleanPolicy.ON_FAILURE),
         ("--env A=1 --env B=x=y --env C=", "env", {"A": "1", "B": "x=y", "C": ""}),
         ("--label team=vision -l a=b", "labels", {"team": "vision", "a": "b"}),
+        (f"-l {'a' * 63}={'b' * 63}", "labels", {"a" * 63: "b" * 63}),
+        ("-l example.com/team=x", "labels", {"example.com/team": "x"}),
+        (f"--env {'A' * 512}={'x' * 65536}", "env", {"A" * 512: "x" * 65536}),
+        (f"-image {'x' * 512}", "runtime", "x" * 512),
     ],
 )
 def test_reads_a_flag(line: str, field: str, value: object) -> None:
@@ -174,6 +178,8 @@ def test_decides_what_is_unset(line: str, mode: Mode, trainers: int, pservers: i
     ("line", "wish", "low", "high"),
     [
         ("-p 4", 4, 4, 4),
+        ("-p 4 --min 4 --max 4", 4, 4, 4),
+        ("--min 3 --max 3", 3, 3, 3),
         ("-p 4 --min 2", 4, 2, 4),
         ("-p 4 --max 8", 4, 4, 8),
         ("-p 4 -min_instance 2 -max_instance 8", 4, 2, 8),
@@ -256,6 +262,10 @@ def test_reports_the_example_of_the_manual() -> None:
         ("--env 1A=x", "--env", "not beginning with a digit"),
         ("--env =x", "--env", "must be named"),
         ("--env A=1 --env A=2", "--env", "was already given as A=1"),
+        (f"-image {'x' * 513}", "-image", "at most 512"),
+        (f"--env {'A' * 513}=x", "--env", "must be named"),
+        (f"--env A={'x' * (64 * 1024 + 1)}", "--env", "longer than 64 KiB"),
+        (f"--label {'a' * 64}=1", "--label", "must be named"),
         ("--label a_=1", "--label", "must be named"),
         ("--label a=-", "--label", "must have a value"),
         ("-p 4 --parallelism 5", "--parallelism", "was already given as -p 4"),

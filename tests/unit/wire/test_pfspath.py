@@ -132,6 +132,14 @@ def test_checks_the_name_of_a_child(name: str) -> None:
         PfsPath.home("dc", "u").child(name)
 
 
+def test_lets_no_child_grow_too_long() -> None:
+    path = PfsPath.parse("/pfs/dc/home/u" + ("/" + "x" * 203) * 20)
+    assert len(str(path)) == 4094
+    assert path.child("x").name == "x"
+    with pytest.raises(BadPath, match="4096 bytes"):
+        path.child("xx")
+
+
 @pytest.mark.parametrize(("datacenter", "user"), [("..", "u"), ("dc", ".."), ("dc", ""), ("", "u")])
 def test_checks_the_parts_of_a_home(datacenter: str, user: str) -> None:
     with pytest.raises(BadPath):
