@@ -13,6 +13,13 @@ from tests.server.running import Caller, Running
 _numbers = itertools.count(1)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        if "tests/server" in str(item.path) and {"server", "make_server"} & set(fixtures):
+            item.add_marker(pytest.mark.e2e)
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A server nobody breaks; tests keep apart by using accounts of their own."""

@@ -178,8 +178,8 @@ def _me(caller: Caller) -> str:
 
 
 def test_explains_a_waiting_job(user: Caller) -> None:
-    user.submit("waits", "fake queue=1")
-    user.wait("waits", "changed")
+    job = user.submit("waits", "fake queue=1")
+    user.get(f"/api/v2/jobs/waits/wait?for=changed&after={job['revision']}")
     answer = user.get("/api/v2/jobs/waits/explain").json
     assert answer["waiting"] is True
     assert answer["position"] >= 1

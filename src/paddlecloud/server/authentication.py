@@ -91,18 +91,28 @@ def authenticate(request: Request) -> Principal:
         if scheme in ("token", "bearer"):
             return _by_token(credentials.strip())
         if scheme == "basic":
+            _refuse_other_sites(request)
             return _by_password(credentials.strip(), request.address)
         raise NotLoggedIn(
             f"the Authorization scheme {scheme[:20]!r} is not known",
             hint="send 'Authorization: Token <token>'",
         )
     if request.peer:
-        return _by_name(request.peer)
+        _refuse_other_sites(request)
+        return _by_certificate(request.peer)
     if "sessionid=" in request.headers.get("cookie", ""):
         from paddlecloud.server import sessions
 
         return sessions.principal_of(request)
     raise NotLoggedIn("this needs a login", hint="send 'Authorization: Token <token>'")
+
+
+def _refuse_other_sites(request: Request) -> None:
+    """A browser adds passwords and certificates to requests that any page makes; tokens not."""
+    origin = request.headers.get("origin", "")
+    is_foreign = origin and origin.partition("://")[2] != request.headers.get("host", "")
+    if is_foreign or request.headers.get("sec-fetch-site", "") in ("cross-site", "same-site"):
+        raise NotLoggedIn("requests made by pages of other sites need a token")
 
 
 def _by_token(token: str) -> Principal:
@@ -143,10 +153,13 @@ def _by_password(credentials: str, address: str) -> Principal:
     return principal
 
 
-def _by_name(name: str) -> Principal:
+def _by_certificate(peer: str) -> Principal:
+    """The TLS layer has checked that our CA signed it; the account must still be the same."""
+    account_id, _, name = peer.partition(":")
     rows = fetch(
-        "SELECT id, username, is_staff FROM accounts_account WHERE username = %s AND is_active",
-        (name,),
+        "SELECT id, username, is_staff FROM accounts_account"
+        " WHERE id = %s AND username = %s AND is_active",
+        (int(account_id) if account_id.isdigit() else 0, name),
     )
     if not rows:
         raise NotLoggedIn("the client certificate names no account", hint=_HINT)

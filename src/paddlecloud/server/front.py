@@ -158,7 +158,7 @@ def _request(scope: Scope, route: Route, segments: dict[str, str]) -> Request:
         route,
         segments,
         scheme=scope["scheme"],
-        peer=scope.get("paddlecloud.peer", ""),
+        peer=scope.get("state", {}).get("peer", ""),
     )
 
 

@@ -6,17 +6,20 @@ import asyncio
 import os
 import signal
 import socket
+import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 import paddlecloud
 from paddlecloud.core.errors import Conflict
-from paddlecloud.server import starting
+from paddlecloud.server import certificates, starting
 from paddlecloud.server.configuration import Configuration
 from paddlecloud.server.front import Front
 from paddlecloud.server.process import Process
@@ -54,6 +57,16 @@ def endpoint_of(configuration: Configuration, sock: socket.socket) -> str:
     if ":" in host and not host.startswith("["):
         host = f"[{host}]"
     return f"{'https' if where.tls else 'http'}://{host}:{port}"
+
+
+class _Protocol(HttpToolsProtocol):
+    """Passes on who a client certificate names; uvicorn itself keeps it to the socket."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        peer = certificates.peer_of(transport.get_extra_info("peercert"))
+        if peer:
+            self.app_state = {**self.app_state, "peer": peer}
 
 
 class _Server(uvicorn.Server):
@@ -95,22 +108,40 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
+def _tls(configuration: Configuration) -> dict[str, Any]:
+    where = configuration.listening
+    if not where.tls:
+        return {}
+    own = {"localhost", "127.0.0.1", "::1", socket.gethostname(), *where.allowed_hosts}
+    if where.host not in ("0.0.0.0", "::"):
+        own.add(where.host)
+    files = certificates.server_files(configuration.storage.state_dir, tuple(sorted(own)))
+    return {
+        "ssl_certfile": str(files.cert),
+        "ssl_keyfile": str(files.key),
+        "ssl_ca_certs": str(files.ca),
+        # Optional: a certificate is one way to log in, tokens are another.
+        "ssl_cert_reqs": ssl.CERT_OPTIONAL,
+    }
+
+
 def serve(configuration: Configuration, process: Process, sock: socket.socket) -> None:
     """Answer until SIGTERM or SIGINT."""
     run_file = configuration.storage.state_dir / "run" / "server.json"
     config = uvicorn.Config(
         Front(process, TABLE),
         loop="asyncio",
-        http="httptools",
+        http=_Protocol,
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,
+        proxy_headers=configuration.listening.behind_tls_proxy,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=_STOP_WITHIN_S,
         backlog=1024,
+        **_tls(configuration),
     )
     try:
         _Server(config, process, run_file).run(sockets=[sock])

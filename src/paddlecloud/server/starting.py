@@ -18,11 +18,15 @@ from paddlecloud.core.errors import Conflict
 from paddlecloud.server.configuration import Configuration
 
 
+def make_directories(state_dir: Path) -> None:
+    """Jobs of other users may pass through the top; the rest of it is ours alone."""
+    for name, mode in (("", 0o711), ("run", 0o700), ("secrets", 0o700), ("packages", 0o700)):
+        (state_dir / name).mkdir(mode=mode, parents=True, exist_ok=True)
+
+
 def hold_state(state_dir: Path) -> IO[str]:
     """The lock of this state directory; it is ours until the process ends."""
-    for name, mode in (("", 0o711), ("run", 0o700), ("secrets", 0o700), ("packages", 0o700)):
-        path = state_dir / name
-        path.mkdir(mode=mode, parents=True, exist_ok=True)
+    make_directories(state_dir)
     lock = (state_dir / "run" / "server.lock").open("a+", encoding="ascii")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -73,22 +77,24 @@ def _is_migrated() -> bool:
         return False
 
 
-def bootstrap_account(name: str, *, renew_token: bool = False) -> None:
-    """The first administrator. Its token is left in secrets/bootstrap-token for `up` to take."""
-    from paddlecloud.server.accounts.models import Account
+def bootstrap_account(name: str, *, renew_token: bool = False) -> Path | None:
+    """The first administrator. Its token is left in secrets/bootstrap-token for `up` to take.
+
+    Does nothing when anybody has a token already, unless asked for a new one.
+    """
+    from paddlecloud.server.accounts.models import Account, ApiToken
     from paddlecloud.server.process import here
     from paddlecloud.server.secretfiles import secrets_dir, write_secret
     from paddlecloud.server.services import accounts, tokens
 
+    if ApiToken.objects.filter(scope=ApiToken.USER).exists() and not renew_token:
+        return None
     account = Account.objects.filter(username=name).first()
-    if account is not None and not renew_token:
-        return
-    if account is None and Account.objects.exists() and not renew_token:
-        return
     if account is None:
         account = accounts.add(name, is_admin=True)
     path = secrets_dir(here().state_dir) / "bootstrap-token"
     write_secret(path, tokens.make(account.pk).encode())
+    return path
 
 
 def begin_process(configuration: Configuration) -> None:

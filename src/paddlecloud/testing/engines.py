@@ -100,7 +100,8 @@ class FakeEngine:
                 return
             if self._record is not None:
                 with self._record.open("a") as file:
-                    file.write(json.dumps({"job": job.job_id, "run": job.run}) + "\n")
+                    record = {"job": job.job_id, "run": job.run, "env": dict(job.secret_env)}
+                    file.write(json.dumps(record) + "\n")
             run = _Run(job, Status(Phase.SUBMITTED), read_script(job.spec.entry))
             self._runs[job.job_id, job.run] = run
             if run.script["queue"]:

@@ -63,19 +63,28 @@ def _check_new(name: str, password: str | None) -> None:
         raise InvalidInput(faults=faults)
 
 
+def _why_alone() -> str:
+    """Why no second account may be made; empty when it may."""
+    for engine in here().engines:
+        is_safe, reason = may_serve_second_account(engine)
+        if not is_safe:
+            return reason
+    return ""
+
+
+def may_add() -> bool:
+    return not _why_alone() or not Account.objects.exists()
+
+
 def add(name: str, *, password: str | None = None, is_admin: bool = False) -> Account:
     """A new account. Refused where the engine cannot keep two accounts apart."""
     _check_new(name, password)
     with writing():
-        others = Account.objects.count()
-        if others:
-            for engine in here().engines:
-                is_safe, reason = may_serve_second_account(engine)
-                if not is_safe:
-                    raise Conflict(
-                        f"this platform serves one account only: {reason}",
-                        hint="install bubblewrap and restart the platform (paddlecloud down; up)",
-                    )
+        if not may_add():
+            raise Conflict(
+                f"this platform serves one account only: {_why_alone()}",
+                hint="install bubblewrap and restart the platform (paddlecloud down; up)",
+            )
         if Account.objects.filter(username=name).exists():
             raise Conflict(f"there is already an account {name}", field="name")
         account = Account.objects.create_user(name, password, is_staff=is_admin)

@@ -1,0 +1,112 @@
+"""Accounts, limits and tokens in the admin site. Tokens are only shown and revoked here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
+from django.contrib.auth.models import Group
+from django.http import HttpRequest
+
+from paddlecloud.core import names
+from paddlecloud.server import authentication
+from paddlecloud.server.accounts.models import Account, ApiToken, FailedLogins, Quota
+from paddlecloud.server.services import accounts, quotas
+
+admin.site.unregister(Group)
+
+
+class _NewAccount(AdminUserCreationForm):  # type: ignore[misc]
+    class Meta:
+        model = Account
+        fields = ("username",)
+
+    def clean_username(self) -> str:
+        from django.core.exceptions import ValidationError
+
+        name = str(self.cleaned_data["username"])
+        try:
+            names.check_account_name(name)
+        except names.BadName as error:
+            raise ValidationError(str(error)) from None
+        return name
+
+
+class _ChangedAccount(UserChangeForm):  # type: ignore[misc]
+    class Meta:
+        model = Account
+        fields = ("username", "is_active", "is_staff")
+
+
+class _QuotaInline(admin.StackedInline):
+    model = Quota
+    extra = 0
+
+
+@admin.register(Account)
+class AccountAdmin(UserAdmin):  # type: ignore[misc]
+    form, add_form = _ChangedAccount, _NewAccount
+    list_display = ("username", "id", "is_staff", "is_active", "last_login")
+    list_filter = ("is_staff", "is_active")
+    search_fields = ("username",)
+    ordering = ("username",)
+    filter_horizontal = ()
+    inlines = (_QuotaInline,)
+    # A name is part of paths and of certificates: it is chosen once.
+    readonly_fields = ("username", "last_login")
+    fieldsets = ((None, {"fields": ("username", "password", "is_active", "is_staff")}),)
+    add_fieldsets = ((None, {"fields": ("username", "usable_password", "password1", "password2")}),)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return () if obj is None else self.readonly_fields
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False  # its jobs and files would be orphans; make it inactive instead
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return bool(super().has_add_permission(request)) and accounts.may_add()
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        accounts.home_tree(obj.pk, obj.username)
+        authentication.forget_all()
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        quotas.tell_engines()
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(admin.ModelAdmin):  # type: ignore[misc]
+    list_display = ("prefix", "account", "scope", "job")
+    list_filter = ("scope",)
+    search_fields = ("account__username", "prefix")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        super().delete_model(request, obj)
+        authentication.forget_all()
+
+    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
+        super().delete_queryset(request, queryset)
+        authentication.forget_all()
+
+
+@admin.register(FailedLogins)
+class FailedLoginsAdmin(admin.ModelAdmin):  # type: ignore[misc]
+    """Deleting a row lets somebody try again at once."""
+
+    list_display = ("subject", "count")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

@@ -1,0 +1,68 @@
+"""Jobs in the admin site: to look at, and to kill. Everything else has an interface of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from paddlecloud.server.exchange import rfc3339
+from paddlecloud.server.jobs.models import Event, Job, Replica, Run
+from paddlecloud.server.services import orders
+
+
+class _Shown(admin.TabularInline):
+    extra = 0
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class _Runs(_Shown):
+    model = Run
+    fields = ("run", "phase", "reason", "restarts", "package")
+
+
+class _Replicas(_Shown):
+    model = Replica
+    fields = ("run", "role", "index", "attempt", "state", "address", "exit")
+
+
+class _Events(_Shown):
+    model = Event
+    fields = ("run", "reason", "message", "severity", "replica")
+
+
+@admin.register(Job)
+class JobAdmin(admin.ModelAdmin):  # type: ignore[misc]
+    list_display = ("id", "name", "account", "cluster", "phase", "submitted")
+    list_filter = ("phase", "cluster", "live")
+    search_fields = ("id", "name", "account__username")
+    list_select_related = ("account",)
+    ordering = ("-submitted_at",)
+    inlines = (_Runs, _Replicas, _Events)
+    actions = ("kill",)
+    show_full_result_count = False
+
+    @admin.display(ordering="submitted_at")
+    def submitted(self, job: Job) -> str:
+        return rfc3339(job.submitted_at) or ""
+
+    @admin.action(description="Kill the selected jobs", permissions=["view"])
+    def kill(self, request: HttpRequest, queryset: Any) -> None:
+        for job in queryset.filter(live=True, deleted=False):
+            orders.cancel(job.pk, request.user.get_username())
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False  # rows alone: the engine would keep the rest
