@@ -52,7 +52,7 @@ class Status:
 
     process: Process | None = None  # what we started: bubblewrap, or the shim itself
     shim: Process | None = None
-    is_shim_ready: bool = False
+    ready_at: float | None = None  # the shim is about to start the program
     started_at: float | None = None
     start_failure: str = ""
     wait_status: int | None = None  # of the program, as waitpid gives it
@@ -88,7 +88,7 @@ def _with_line(status: Status, word: str, rest: list[str]) -> Status:
             pid, ticks, shim_pid, shim_ticks = map(int, rest)
             return replace(status, process=Process(pid, ticks), shim=Process(shim_pid, shim_ticks))
         case "ready":
-            return replace(status, is_shim_ready=True)
+            return replace(status, ready_at=float(rest[0]))
         case "started":
             return replace(status, started_at=float(rest[0]))
         case "startfail":
@@ -159,7 +159,7 @@ class AttemptDir:
     def has_begun(self) -> bool:
         """Whether its process ever said something, or is alive and about to."""
         status = self.read_status()
-        has_spoken = status.is_shim_ready or bool(status.complaints)
+        has_spoken = status.ready_at is not None or bool(status.complaints)
         return has_spoken or linux.is_locked(self.status)
 
     def write_process(self, process: Process, shim: Process) -> None:

@@ -237,14 +237,18 @@ class Keeper:
         self._look(kept)
 
     def _look(self, kept: Kept) -> None:
-        if kept.started_at is not None or kept.result is not None:
+        if kept.result is not None:
             return
         status = kept.dir.read_status()
-        if status.started_at is not None:
+        if kept.started_at is None and status.started_at is not None:
             kept.started_at = status.started_at
             self._on_change(kept.key.job_id)
             if kept.stopping:
                 self._stopper.terminate(kept)
+        if status.wait_status is not None and not kept.stopping and kept.group is not None:
+            # Its program is over and what that left is not wanted. The shim kills it as well,
+            # but against a program that forks all the time the group is quicker.
+            kept.group.kill()
 
     def _on_gone(self, kept: Kept) -> None:
         """The process we followed ended: the attempt is over, unless its sandbox lives on."""

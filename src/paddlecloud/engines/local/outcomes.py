@@ -64,22 +64,17 @@ def _ended(facts: Facts) -> Exit:
     return Exit(cause, code=code, signal=number, message=_message(facts, code))
 
 
-def _exit(facts: Facts) -> Exit:
+def judge(facts: Facts) -> Result:
+    """An attempt whose shim was killed while starting the program counts as killed, not as a
+    failed start: the program may have run."""
     status = facts.status
     if status.start_failure:
-        return _start_failure(status)
-    if status.started_at is not None or status.wait_status is not None:
-        return _ended(facts)
-    if facts.out_of_memory_kills:
-        return _out_of_memory(facts, 128 + signal.SIGKILL, signal.SIGKILL)
-    return _start_failure(status)
-
-
-def judge(facts: Facts) -> Result:
-    status = facts.status
-    return Result(
-        state=ReplicaState.ENDED,
-        started_at=None if status.start_failure else status.started_at,
-        ended_at=status.ended_at if status.ended_at is not None else facts.seen_at,
-        exit=_exit(facts),
-    )
+        started_at, end = None, _start_failure(status)
+    elif status.ready_at is not None:
+        started_at, end = status.started_at or status.ready_at, _ended(facts)
+    elif facts.out_of_memory_kills:
+        started_at, end = None, _out_of_memory(facts, 128 + signal.SIGKILL, signal.SIGKILL)
+    else:
+        started_at, end = None, _start_failure(status)
+    ended_at = status.ended_at if status.ended_at is not None else facts.seen_at
+    return Result(ReplicaState.ENDED, started_at, ended_at, end)
