@@ -1,16 +1,20 @@
 """Collecting what is wrong with an input, so that a form can report all of it at once.
 
 Every form makes one `FaultList`, adds to it while it reads, and ends with `raise_if_any`.
+Every start of the command line imports this: it must stay as cheap as `core.errors`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
 
 from paddlecloud.core.errors import Fault, InvalidInput
 
-T = TypeVar("T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 _SHOWN_CHARACTERS = 60
 

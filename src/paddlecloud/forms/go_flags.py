@@ -3,55 +3,73 @@
 `parse(argv, flags, faults)` reads `-x v`, `-x=v`, `--x v` and `--x=v` as one and the same (the Go
 rule), in any order with positionals; `--` ends the flags; `-` alone is a positional. `_` and `-`
 inside a name are alike (`--min_instance`, `--min-instance`). A switch takes a value only by `=`.
-Every verb of the command line uses it; it prints nothing and never exits.
+Every verb of the command line uses it; it prints nothing and never exits, and it imports next to
+nothing, because the import is paid at every start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import Enum
-from typing import NamedTuple
 
 from paddlecloud.forms.faults import FaultList, nearest
 from paddlecloud.forms.scalars import read_bool, whole_number
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Value = bool | int | str | tuple[str, ...]
+
 _HUGE = 10**15
 
 
-class Kind(Enum):
+class Kind:
+    """What a flag's value is. Plain texts: an Enum would cost every command a millisecond."""
+
     BOOL = "switch"
     INT = "number"
     TEXT = "text"
     LIST = "texts"  # may be repeated; each adds one
 
 
-class Flag(NamedTuple):
-    """One flag. The first name is its key in the result; names are spelt as help shows them."""
+class Flag:
+    """One flag. The first name is its key in the result; names are spelt as help shows them.
 
-    names: tuple[str, ...]  # ("-parallelism", "-p")
-    kind: Kind = Kind.TEXT
-    meaning: str = ""
-    value: str = ""  # what help calls its value: N, PATH, ...
-    low: int = -_HUGE  # INT: allowed range
-    high: int = _HUGE
-    # Set: the flag may stand alone and then means this; a value must then be joined by `=`.
-    alone: str | None = None
-    choices: tuple[str, ...] = ()
+    `value` is what help calls its value (N, PATH). `low` and `high` bound an INT. A flag with
+    `alone` may stand alone and then means that; a value must then be joined by `=`.
+    """
 
-    @property
-    def key(self) -> str:
-        return _bare(self.names[0])
+    __slots__ = ("alone", "choices", "high", "key", "kind", "low", "meaning", "names", "value")
+
+    def __init__(
+        self,
+        names: tuple[str, ...],  # ("-parallelism", "-p")
+        kind: str = Kind.TEXT,
+        meaning: str = "",
+        value: str = "",
+        low: int = -_HUGE,
+        high: int = _HUGE,
+        alone: str | None = None,
+        choices: tuple[str, ...] = (),
+    ) -> None:
+        self.names = names
+        self.key = _bare(names[0])
+        self.kind = kind
+        self.meaning = meaning
+        self.value = value
+        self.low = low
+        self.high = high
+        self.alone = alone
+        self.choices = choices
 
 
-Value = bool | int | str | tuple[str, ...]
+class Given:
+    """A flag the user wrote: how (`-p`), the text (the last, if repeated), and what it says."""
 
+    __slots__ = ("text", "value", "written")
 
-class Given(NamedTuple):
-    """A flag the user wrote: how, and what it says."""
-
-    written: str  # "-p", "--parallelism"
-    text: str  # the value as written; of a repeated LIST flag the last
-    value: Value
+    def __init__(self, written: str, text: str, value: Value) -> None:
+        self.written = written
+        self.text = text
+        self.value = value
 
 
 class Parsed:
@@ -143,7 +161,7 @@ class _Reading:
             self._take_unknown(written, bool(equals), rest)
         elif equals or joined:
             self._store(flag, written, joined)
-        elif flag.kind is Kind.BOOL:
+        elif flag.kind == Kind.BOOL:
             self._store(flag, written, "true")
         elif flag.alone is not None:
             self._store(flag, written, flag.alone)
@@ -156,7 +174,7 @@ class _Reading:
     def _split_short(self, word: str) -> tuple[Flag | None, str, str]:
         """`-n10` for `-n 10`: a short flag with its number joined."""
         flag = self.by_name.get(word[1])
-        if flag and flag.kind is not Kind.BOOL and word[2:3].isdecimal():
+        if flag and flag.kind != Kind.BOOL and word[2:3].isdecimal():
             return flag, word[:2], word[2:]
         return None, word, ""
 
@@ -170,7 +188,7 @@ class _Reading:
         self.faults.add(written, f"unknown flag{advice}")
         self.unknown.append(written)
         # The value of a mistyped flag is no positional; complaining about it would confuse.
-        takes_value = near and self.by_name[near].kind is not Kind.BOOL
+        takes_value = near and self.by_name[near].kind != Kind.BOOL
         if takes_value and not has_value and rest and not rest[0].startswith("-"):
             rest.pop(0)
 
@@ -179,7 +197,7 @@ class _Reading:
         if value is None:
             return
         before = self.given.get(flag.key)
-        if before is not None and flag.kind is Kind.LIST:
+        if before is not None and flag.kind == Kind.LIST:
             assert isinstance(before.value, tuple)
             assert isinstance(value, tuple)
             value = before.value + value
@@ -189,23 +207,23 @@ class _Reading:
         self.given[flag.key] = Given(written, text, value)
 
     def _read(self, flag: Flag, written: str, text: str) -> Value | None:
-        if flag.kind is Kind.BOOL:
+        if flag.kind == Kind.BOOL:
             return self.faults.read(written, text, read_bool)
-        if flag.kind is Kind.INT:
+        if flag.kind == Kind.INT:
             return self.faults.read(written, text, whole_number(flag.low, flag.high))
         if flag.choices and text not in flag.choices:
             near = nearest(text, flag.choices)
             advice = f"; did you mean {near}?" if near else ""
             self.faults.add(written, f"must be one of {', '.join(flag.choices)}{advice}", text)
             return None
-        return (text,) if flag.kind is Kind.LIST else text
+        return (text,) if flag.kind == Kind.LIST else text
 
 
 def help_lines(flags: Sequence[Flag], width: int = 100) -> list[str]:
     """One line per flag: `  -parallelism N, -p N   trainers (default 1)`."""
     heads = []
     for flag in flags:
-        value = flag.value or ("" if flag.kind is Kind.BOOL else flag.kind.value.upper())
+        value = flag.value or ("" if flag.kind == Kind.BOOL else flag.kind.upper())
         joined = f"[={value}]" if flag.alone is not None else (f" {value}" if value else "")
         heads.append(", ".join(flag.names) + joined)
     column = min(max((len(head) for head in heads), default=0), 36)
