@@ -56,7 +56,7 @@ class FaultList:
 
 def shorten(text: str) -> str:
     """At most a line's worth of what the user wrote, on one line."""
-    flat = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[:200])
+    flat = "".join(c if c.isprintable() else "\ufffd" for c in text[:200])
     return flat if len(flat) <= _SHOWN_CHARACTERS else flat[: _SHOWN_CHARACTERS - 1] + "…"
 
 
