@@ -87,6 +87,19 @@ def fetch(sql: str, parameters: tuple[Any, ...] | list[Any] = ()) -> list[tuple[
         return cursor.fetchall()
 
 
+def fetch_joined(sql: str, parameters: tuple[Any, ...] | list[Any] = ()) -> str:
+    """The texts a SELECT of one column, called `text`, finds; in its order, joined by commas.
+
+    SQLite's driver offers the interpreter to other threads before every row; with several
+    requests at work those hand-overs cost three times what reading a page costs. This is one row.
+    """
+    from django.db import connection
+
+    join = "group_concat" if connection.vendor == "sqlite" else "string_agg"
+    # An ordered and limited subquery is read in its order by both databases.
+    return fetch(f"SELECT {join}(text, ',') FROM ({sql}) AS page", parameters)[0][0] or ""
+
+
 def forget_broken_connection() -> None:
     """After an unexpected error: drop this thread's connection if it no longer works."""
     from django.db import connection
