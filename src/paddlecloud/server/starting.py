@@ -11,11 +11,15 @@ import fcntl
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import IO
 
 from paddlecloud.core.errors import Conflict
 from paddlecloud.server.configuration import Configuration
+
+_LOCK_PATIENCE_S = 2.0
+_LOCK_PAUSE_S = 0.01
 
 
 def make_directories(state_dir: Path) -> None:
@@ -28,19 +32,31 @@ def hold_state(state_dir: Path) -> IO[str]:
     """The lock of this state directory; it is ours until the process ends."""
     make_directories(state_dir)
     lock = (state_dir / "run" / "server.lock").open("a+", encoding="ascii")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    if not _take(lock):
         lock.seek(0)
         pid = lock.read().strip() or "unknown"
         raise Conflict(
             f"a server already runs on {state_dir} (pid {pid})",
             hint="paddlecloud status shows it, paddlecloud down stops it",
-        ) from None
+        )
     lock.truncate(0)
     lock.write(str(os.getpid()))
     lock.flush()
     return lock
+
+
+def _take(lock: IO[str]) -> bool:
+    """Try for a moment: `paddlecloud up` looks whether the lock is held by taking it itself, and
+    a server that was killed may be gone a moment before its lock is."""
+    deadline = time.monotonic() + _LOCK_PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except OSError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_LOCK_PAUSE_S)
 
 
 def set_up_django(configuration: Configuration) -> None:
