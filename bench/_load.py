@@ -32,6 +32,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Load:
+    requests: int
     requests_per_s: float
     p50_ms: float
     p99_ms: float
@@ -63,6 +64,7 @@ def _by_wrk(target: Target, connections: int, seconds: float) -> Load:
     if found["errors"] or not found["requests"]:
         raise CannotMeasure(f"{found['errors']} of {found['requests']} answers were not 200")
     return Load(
+        found["requests"],
         found["requests"] / found["duration_us"] * 1e6,
         found["p50_us"] / 1e3,
         found["p99_us"] / 1e3,
@@ -128,6 +130,7 @@ def _by_epoll(target: Target, connections: int, seconds: float) -> Load:
     if not latencies_s:
         raise CannotMeasure("no answer came")
     return Load(
+        len(latencies_s),
         len(latencies_s) / elapsed_s,
         percentile(latencies_s, 50) * 1e3,
         percentile(latencies_s, 99) * 1e3,

@@ -81,8 +81,8 @@ def _env(database: Path) -> dict[str, str]:
 
 
 @contextmanager
-def running(app: str, database: Path) -> Iterator[int]:
-    """A module of bench/peers as a server on this database; gives its port."""
+def running(app: str, database: Path) -> Iterator[tuple[int, int]]:
+    """A module of bench/peers as a server on this database; gives its port and pid."""
     log_path = database.with_name(f"{app}.log")
     port = free_port()
     log = log_path.open("wb")
@@ -95,7 +95,7 @@ def running(app: str, database: Path) -> Iterator[int]:
     try:
         if not wait_for_port(port, timeout_s=_START_TIMEOUT_S):
             raise CannotMeasure(f"the peer did not start: {log_path.read_text()[-400:]}")
-        yield port
+        yield port, peer.pid
     finally:
         end(peer.pid)
         peer.wait()

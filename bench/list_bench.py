@@ -15,6 +15,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import _peer
+from _children import cpu_s
 from _load import Load, Target, drive, generator
 from _platform import Platform
 from _report import CannotMeasure, Report, median, run
@@ -51,9 +52,10 @@ def _seed_platform(platform: Platform) -> list[dict[str, object]]:
         database.row_factory = sqlite3.Row
         row = dict(database.execute("SELECT * FROM jobs_job").fetchone())
         listed = json.loads(row["wish_v1"])
+        first_name, first_package = row["name"], row["package"]
         for number in range(1, JOBS):
-            name = f"{row['name']}-{number}"
-            listed |= {"name": name, "job_package": f"{row['package']}-{number}"}
+            name = f"{first_name}-{number}"
+            listed |= {"name": name, "job_package": f"{first_package}-{number}"}
             row |= {
                 "id": f"job-{number:016x}",
                 "name": name,
@@ -103,14 +105,21 @@ def _summary(loads: Sequence[Load]) -> tuple[float, float, float]:
     )
 
 
-def _measure_all(targets: dict[str, Target]) -> dict[str, list[Load]]:
+def _measure_all(
+    targets: dict[str, Target], pids: dict[str, int]
+) -> tuple[dict[str, list[Load]], dict[str, float]]:
+    """The rounds of each side, and the CPU milliseconds of its server per request."""
     loads: dict[str, list[Load]] = {name: [] for name in targets}
+    used_s = dict.fromkeys(targets, 0.0)
     for target in targets.values():
         drive(target, connections=CONNECTIONS, seconds=1.0)  # warm
     for _ in range(ROUNDS):
         for name, target in targets.items():
+            used_s[name] -= cpu_s([pids[name]])
             loads[name].append(drive(target, connections=CONNECTIONS, seconds=ROUND_S))
-    return loads
+            used_s[name] += cpu_s([pids[name]])
+    answered = {name: sum(load.requests for load in loads[name]) for name in targets}
+    return loads, {name: used_s[name] / answered[name] * 1e3 for name in targets}
 
 
 def measure(report: Report) -> None:
@@ -122,22 +131,27 @@ def measure(report: Report) -> None:
         with platform.client() as client:
             token = client.profile.token
         targets = {"paddlecloud": Target(platform.port, PATH, token)}
+        pids = {"paddlecloud": platform.server_pid}
         database = _peer.seed(Path(platform.home), token, jobs)
         for style, module in PEERS.items():
-            port = stack.enter_context(_peer.running(module, database))
-            targets[f"fastapi_{style}"] = Target(port, PATH, token)
+            name = f"fastapi_{style}"
+            port, pids[name] = stack.enter_context(_peer.running(module, database))
+            targets[name] = Target(port, PATH, token)
         _check_same(targets)
-        loads = _measure_all(targets)
+        loads, cpu_ms = _measure_all(targets, pids)
     rates: dict[str, float] = {}
     for name, measured in loads.items():
         rates[name], p50_ms, p99_ms = _summary(measured)
         report.add(f"{name}_requests_per_s", rates[name])
         report.add(f"{name}_p50_ms", p50_ms)
         report.add(f"{name}_p99_ms", p99_ms)
+        report.add(f"{name}_cpu_ms_per_request", cpu_ms[name])
         if name == "paddlecloud":
             report.add("p99_per_p50_ratio", p99_ms / p50_ms, at_most=10)
     ours = rates.pop("paddlecloud")
     report.add("requests_per_s_ratio", ours / max(rates.values()), at_least=3)
+    ours_ms = cpu_ms.pop("paddlecloud")
+    report.add("cpu_per_request_ratio", min(cpu_ms.values()) / ours_ms)
     report.note("generator", generator())
     report.note("jobs", JOBS)
     report.note("connections", CONNECTIONS)
