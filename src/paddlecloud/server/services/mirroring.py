@@ -83,7 +83,8 @@ def apply(cluster: str, after: int, changes: Sequence[Change]) -> int:
             revision = next_revision()
             Job.objects.filter(pk=job_id).update(revision=revision)
             announce(known[job_id].account_id, job_id, revision)
-        EngineCursor.objects.update_or_create(cluster=cluster, defaults={"cursor": last})
+        if not EngineCursor.objects.filter(cluster=cluster).update(cursor=last):
+            EngineCursor.objects.create(cluster=cluster, cursor=last)
     return last
 
 
