@@ -316,7 +316,7 @@ class FakeEngine:
         event: Event | None = None,
         granted: int = 0,
     ) -> None:
-        self._cursor += 1
+        self._cursor += 10  # strictly growing, not without gaps
         change = Change(
             self._cursor, run.job.job_id, run.job.run, time.time(), status, replicas, event, granted
         )
@@ -367,12 +367,11 @@ class LyingEngine(FakeEngine):
     """Speaks of jobs nobody submitted, repeats old cursors, and revives what has ended."""
 
     def watch(self, after: int, timeout_s: float) -> Sequence[Change]:
-        told = list(super().watch(after, timeout_s))
-        lies = [replace(change, job_id="job-ffffffffffffffff") for change in told]
-        revived = [
-            replace(change, status=replace(change.status, phase=Phase.RUNNING))
-            for change in told
-            if change.status is not None and change.status.phase in TERMINAL
-        ]
-        stale = [replace(change, cursor=1) for change in told]
-        return [*lies, *told, *revived, *stale]
+        tales = []
+        for change in super().watch(after, timeout_s):
+            stranger = replace(change, job_id="job-ffffffffffffffff", cursor=change.cursor - 1)
+            tales += [stranger, change, replace(change, cursor=1)]
+            if change.status is not None and change.status.phase in TERMINAL:
+                alive = replace(change.status, phase=Phase.RUNNING)
+                tales.append(replace(change, cursor=change.cursor + 1, status=alive))
+        return tales
