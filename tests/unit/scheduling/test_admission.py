@@ -102,6 +102,12 @@ def test_an_elastic_job_starts_at_the_largest_size_that_fits(free_cpu: str, gran
     assert grants(make_snapshot(job, cpu=free_cpu)) == {"elastic": granted}
 
 
+def test_an_elastic_job_never_starts_without_a_trainer() -> None:
+    job = make_job("elastic", trainers=2, least=0, most=4)
+    assert grants(make_snapshot(job, cpu="3")) == {"elastic": 3}
+    assert grants(make_snapshot(job, make_job("full", cpu="3", granted=1), cpu="3"))["elastic"] == 0
+
+
 def test_the_size_of_an_elastic_job_stays_within_its_quota() -> None:
     job = make_job("elastic", least=2, most=8)
     quotas = {"alice": make_quota(replicas=5)}
@@ -175,6 +181,10 @@ def test_an_over_full_node_starts_nothing_that_needs_it() -> None:
     fat = make_job("fat", cpu="12", granted=1)
     assert grants(make_snapshot(fat, make_job("next", cpu="1")))["next"] == 0
     assert grants(make_snapshot(fat, make_job("free", cpu="0", memory="1Gi")))["free"] == 1
+    nodes = [make_node("4", name="a"), make_node("4", name="b")]
+    over_full = make_job("fat", cpu="12", granted=1, placed={"a": 1})
+    decided = plan(make_snapshot(over_full, make_job("next", cpu="4"), nodes=nodes))
+    assert decided.placements["next"] == (Placed(Role.TRAINER, "b", 1),)
 
 
 # --- quota ------------------------------------------------------------------------------------
@@ -197,10 +207,11 @@ def test_no_account_gets_more_than_its_quota(quota: object) -> None:
 
 
 def test_an_account_over_its_quota_blocks_nobody_else() -> None:
+    """Room kept for `waits` would leave 5 cpu beside it, too little for `other`."""
     full = make_job("full", trainers=2, granted=2)
-    waits = make_job("waits", trainers=2, age_s=1000)
+    waits = make_job("waits", trainers=3, age_s=1000)
     other = make_job("other", trainers=6, account="bob")
-    snapshot = make_snapshot(full, waits, other, quotas={"alice": make_quota(cpu="3")})
+    snapshot = make_snapshot(full, waits, other, quotas={"alice": make_quota(cpu="4")})
     assert grants(snapshot) == {"full": 2, "waits": 0, "other": 6}
 
 
@@ -220,6 +231,23 @@ def test_small_jobs_of_an_account_do_not_starve_its_big_one() -> None:
     decided = plan(make_snapshot(running, big, small, quotas={"alice": make_quota(cpu="4")}))
     assert decided.order == ("big", "small")
     assert decided.grants["small"].reason == "waits behind big (submitted earlier)"
+
+
+def test_small_jobs_share_what_the_big_one_leaves_of_the_quota() -> None:
+    running = make_job("running", trainers=3, granted=3)
+    big = make_job("big", trainers=4, age_s=1000)
+    small = [make_job(f"small-{i}") for i in range(3)]
+    decided = plan(make_snapshot(running, big, *small, quotas={"alice": make_quota(cpu="6")}))
+    assert decided.order == ("big", "small-2")
+
+
+def test_only_the_accounts_own_jobs_give_quota_back() -> None:
+    theirs = make_job("theirs", trainers=2, granted=2, account="bob", age_s=5000)
+    running = make_job("running", trainers=2, granted=2)
+    big = make_job("big", trainers=4, age_s=1000)
+    quotas = {"alice": make_quota(cpu="4")}
+    decided = plan(make_snapshot(theirs, running, big, make_job("small"), quotas=quotas))
+    assert decided.order == ("big", "small")
 
 
 def test_the_quota_that_the_head_will_need_is_kept_for_it() -> None:

@@ -145,6 +145,12 @@ def test_guesses_when_it_starts(
     assert found.start_basis == basis
 
 
+def test_the_order_of_the_input_changes_no_guess() -> None:
+    two = [make_job(name, cpu="4", granted=1, remaining_s=60) for name in ("one", "two")]
+    either = {explained(make_snapshot(*jobs, BIG)).start_basis for jobs in (two, two[::-1])}
+    assert either == {"two reports 1m left"}
+
+
 def test_an_account_over_its_quota_waits_for_its_own_jobs() -> None:
     mine = make_job("mine", trainers=2, granted=2, remaining_s=100)
     other = make_job("other", trainers=2, granted=2, remaining_s=5, account="bob")
