@@ -28,7 +28,9 @@ def explanation_lines(answer: ExplainShape, since_s: float) -> list[str]:
     subject, since = f"{answer['name']} is {answer['phase']}", format_duration(since_s)
     if not answer["waiting"]:
         return [f"{subject} since {since}; it does not wait."]
-    place = f"position {answer.get('position', 0)} of {answer.get('queue_length', 0)}"
+    if "position" not in answer:  # the planner could not be asked; only the stored reason is known
+        return [f"{subject} since {since}.", *_rows("because", [answer.get("reason", "")])]
+    place = f"position {answer['position']} of {answer.get('queue_length', 0)}"
     lines = [f"{subject} ({place}) since {since}."]
     blockers = answer.get("blockers", [])
     lines += _rows("needs", [answer.get("needs", "")])

@@ -76,6 +76,21 @@ def test_a_job_that_does_not_wait_takes_one_line() -> None:
     assert explanation_lines(answer, 41) == ["big is Running since 41s; it does not wait."]
 
 
+def test_shows_the_stored_reason_when_the_planner_could_not_be_asked() -> None:
+    answer: ExplainShape = {
+        "name": "big",
+        "id": "job-1",
+        "phase": "Queued",
+        "since": "2026-11-15T07:52:45.120Z",
+        "waiting": True,
+        "reason": "waits for 8 cpu: 3 free",
+    }
+    assert explanation_lines(answer, 41) == [
+        "big is Queued since 41s.",
+        "  because    waits for 8 cpu: 3 free",
+    ]
+
+
 @pytest.mark.parametrize(
     ("earliest_s", "latest_s", "basis", "words"),
     [
