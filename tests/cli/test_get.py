@@ -236,12 +236,19 @@ def test_watch_appends_what_changed_and_waits_for_changes(server: ScriptedServer
         raise_interrupt()
         return Answer({"revision": 8})
 
-    looks = iter((page(job()), page(job(), job("second"))))
+    first, second = job("first", id="job-1"), job("second", id="job-2")
+    looks = iter((page(first), page(second)))
+    server.routes["GET /api/v2/jobs/job-1"] = Answer(ended("first", id="job-1"))
     server.routes[JOBS] = lambda request: next(looks)
     server.routes["GET /api/v2/changes"] = changes
     ran = run("get", "jobs", "--watch")
     assert ran.code == 130
-    assert [line.split()[1] for line in ran.out.splitlines()] == ["NAME", "wide-deep", "second"]
+    assert [line.split()[1:3] for line in ran.out.splitlines()] == [
+        ["NAME", "SUCC"],
+        ["first", "<nil>"],
+        ["second", "<nil>"],
+        ["first", "2"],  # how the one that left the list has ended
+    ]
 
 
 def raise_interrupt() -> None:

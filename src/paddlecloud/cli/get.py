@@ -59,19 +59,19 @@ def run(session: Session) -> int:
 
 
 class Listing:
-    """One look at a list: a table for people, the items for programs, a revision to wait on."""
+    """One look at a list: a table for people, the items for programs."""
 
     def __init__(
         self,
         headers: Row,
         rows: list[Row],
         items: Sequence[JobShape] | Sequence[ReplicaShape],
-        revision: int,
+        row_of: Callable[[int, JobShape], Row] | None = None,
     ) -> None:
         self.headers = headers
         self.rows = rows
         self.items = items
-        self.revision = revision
+        self.row_of = row_of  # the row of one more job, for a watcher
 
 
 def _show(session: Session, look: Callable[[], Listing]) -> int:
@@ -101,13 +101,15 @@ def _jobs(session: Session, names: Sequence[str]) -> Listing:
         page = session.client.jobs_page(phase, name=names[0] if names else "", cursor=page["next"])
         jobs += page["items"]
     if session.parsed.text("o") == "wide":
-        return Listing(WIDE_HEADERS, [_wide(job) for job in jobs], jobs, page["revision"])
-    rows = [_short(number, job) for number, job in enumerate(jobs)]
-    return Listing(SHORT_HEADERS, rows, jobs, page["revision"])
+        row_of, headers = _wide, WIDE_HEADERS
+    else:
+        row_of, headers = _short, SHORT_HEADERS
+    rows = [row_of(number, job) for number, job in enumerate(jobs)]
+    return Listing(headers, rows, jobs, row_of)
 
 
-SHORT_HEADERS = ("NUM", "NAME", "SUCC", "FAIL", "START", "COMP", "ACTIVE")
-WIDE_HEADERS = (
+SHORT_HEADERS: Row = ("NUM", "NAME", "SUCC", "FAIL", "START", "COMP", "ACTIVE")
+WIDE_HEADERS: Row = (
     *("ID", "NAME", "PHASE", "TRAINERS", "PSERVERS"),
     *("CPU", "GPU", "AGE", "GROUP", "REASON"),
 )
@@ -126,7 +128,7 @@ def _short(number: int, job: JobShape) -> Row:
     )
 
 
-def _wide(job: JobShape) -> Row:
+def _wide(number: int, job: JobShape) -> Row:
     return (
         job["id"],
         job["name"],
@@ -168,7 +170,7 @@ def _workers(session: Session, ref: str) -> Listing:
             (r["name"], pod_status(r), tables.nil(times.whole_seconds(r["started_at"])))
             for r in replicas
         ]
-    return Listing(headers, rows, replicas, job["revision"])
+    return Listing(headers, rows, replicas)
 
 
 def latest_attempts(replicas: Sequence[ReplicaShape]) -> list[ReplicaShape]:

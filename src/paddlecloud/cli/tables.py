@@ -33,11 +33,20 @@ def nil(value: object) -> str:
 
 
 def render(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], terminal: Terminal | None = None
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    terminal: Terminal | None = None,
+    *,
+    widths: list[int] | None = None,
 ) -> str:
-    """Lines with their ends. Without a terminal nothing is cut or coloured."""
+    """Lines with their ends. Without a terminal nothing is cut or coloured.
+
+    `widths` of an earlier table are kept or grown in place, so that later lines go on below it.
+    """
     lines = [list(headers), *(list(row) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
+    widths = [0] * len(headers) if widths is None else widths
+    for column in range(len(headers)):
+        widths[column] = max(widths[column], *(len(line[column]) for line in lines))
     limit = terminal.width if terminal is not None else None
     return "".join(_line(cells, widths, limit, terminal) for cells in lines)
 

@@ -20,7 +20,11 @@ class Terminal:
 
     def __init__(self, stream: object = None) -> None:
         stream = sys.stdout if stream is None else stream
-        self.is_terminal = _is_terminal(stream)
+        # An old Windows console would show the escape sequences instead of obeying them.
+        is_old = sys.platform == "win32" and not (
+            os.environ.get("WT_SESSION") or os.environ.get("TERM")
+        )
+        self.is_terminal = _is_terminal(stream) and not is_old
         self.has_colour = (
             self.is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         )

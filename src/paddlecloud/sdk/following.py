@@ -42,12 +42,15 @@ def follow(
     unreachable: Callable[[OSError], Exception],
     on_cut: Callable[[], None] = lambda: None,
 ) -> Iterator[dict[str, Any]]:
-    """Records until the one that says `end`. `open_stream` is given the cursors so far."""
+    """Records until the one that says `end`. `open_stream` is given the cursors so far.
+
+    `on_cut` is called once per outage, however often it takes to connect again.
+    """
     from paddlecloud.core.errors import ServerUnreachable, Unavailable
 
     cursors = Cursors()
     delays = iter(RECONNECT_DELAYS_S)
-    was_open = False
+    was_open = is_cut = False
     while True:
         trouble: Exception
         response: Response | None = None
@@ -59,7 +62,7 @@ def follow(
                     continue
                 record = json.loads(line)
                 cursors.note(record)
-                delays = iter(RECONNECT_DELAYS_S)
+                delays, is_cut = iter(RECONNECT_DELAYS_S), False
                 yield record
                 if record.get("end"):
                     return
@@ -76,5 +79,7 @@ def follow(
         delay_s = next(delays, None)
         if delay_s is None:
             raise trouble
-        on_cut()
+        if not is_cut:
+            on_cut()
+        is_cut = True
         time.sleep(delay_s)
