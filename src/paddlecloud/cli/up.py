@@ -65,13 +65,15 @@ def run(session: Session) -> int:
         port=session.parsed.number("port") if "port" in session.parsed else None,
         account=_account_name(),
     )
+    progress = Progress(session, "starting the platform")
     found, child = local_platform.start(
         command,
         state,
         is_tls=session.parsed.switch("tls"),
         is_detached=is_detached,
-        on_wait=Progress(session, "starting the platform"),
+        on_wait=progress,
     )
+    progress.finish("started")
     code = _greet(session, found, config, path, is_new=True)
     if is_detached:
         return code
@@ -95,17 +97,23 @@ def _say_what_does_not_apply(session: Session, found: Running) -> None:
 
 
 class Progress:
-    """One line on the standard error once something has taken longer than a second."""
+    """Says on the standard error what takes longer than a second, and then how long it took."""
 
     def __init__(self, session: Session, what: str) -> None:
         self._session = session
         self._what = what
         self._was_said = False
+        self._waited_s = 0.0
 
     def __call__(self, waited_s: float) -> None:
+        self._waited_s = waited_s
         if waited_s > 1.0 and not self._was_said:
             self._was_said = True
             self._session.note(f"{self._what} ...")
+
+    def finish(self, what: str) -> None:
+        if self._was_said:
+            self._session.note(f"{what} after {self._waited_s:.1f} s")
 
 
 def _account_name() -> str:
