@@ -105,7 +105,8 @@ def test_an_elastic_job_starts_at_the_largest_size_that_fits(free_cpu: str, gran
 def test_an_elastic_job_never_starts_without_a_trainer() -> None:
     job = make_job("elastic", trainers=2, least=0, most=4)
     assert grants(make_snapshot(job, cpu="3")) == {"elastic": 3}
-    assert grants(make_snapshot(job, make_job("full", cpu="3", granted=1), cpu="3"))["elastic"] == 0
+    waits = plan(make_snapshot(job, make_job("full", cpu="3", granted=1), cpu="3"))
+    assert waits.grants["elastic"].reason == "waits for 1 cpu: 0 free; full (alice) holds 3"
 
 
 def test_the_size_of_an_elastic_job_stays_within_its_quota() -> None:
@@ -242,7 +243,7 @@ def test_small_jobs_share_what_the_big_one_leaves_of_the_quota() -> None:
 
 
 def test_only_the_accounts_own_jobs_give_quota_back() -> None:
-    theirs = make_job("theirs", trainers=2, granted=2, account="bob", age_s=5000)
+    theirs = make_job("theirs", trainers=4, granted=4, account="bob", age_s=5000)
     running = make_job("running", trainers=2, granted=2)
     big = make_job("big", trainers=4, age_s=1000)
     quotas = {"alice": make_quota(cpu="4")}
