@@ -120,6 +120,7 @@ class Running:
         self.state = state
         self.engine = engine
         self.env = env
+        self.program = ("-m", "paddlecloud.server")
         self.process: subprocess.Popen[bytes] | None = None
         self.port = 0
 
@@ -130,7 +131,7 @@ class Running:
     def launch(self, *arguments: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [
-                *(sys.executable, "-m", "paddlecloud.server"),
+                *(sys.executable, *self.program),
                 *("--state", str(self.state), "--port", str(self.port)),
                 *("--engine", self.engine, "--bootstrap-account", "root"),
                 *arguments,

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.server import dying
 from tests.server.running import Running
 
 ROUNDS = 8
@@ -88,6 +89,32 @@ def _wait_until_all_run(server: Running, count: int) -> None:
             return
         assert answer["revision"] > revision, "nothing changes any more and not all run"
         revision = answer["revision"]
+
+
+@pytest.mark.parametrize("point", dying.POINTS)
+def test_a_submit_cut_at_a_known_point_is_one_job_when_repeated(make_server, point: str) -> None:
+    server: Running = make_server().start()
+    token = server.admin_token
+    digest = server.admin.upload({"a.py": b"1", "b.py": b"22"})
+    server.stop()
+    server.program = (dying.__file__, point)
+    server.start()
+    # The engine is told beside the answer, so there the client may have got its 201.
+    allowed = (0, 201) if point == "before the engine knows" else (0,)
+    assert _try_submit(server, token, _holding("cut", digest), "key") in allowed
+    assert server.process is not None
+    assert server.process.wait(20) == -9
+    server.program = ("-m", "paddlecloud.server")
+    server.start()
+    again = server.caller(token).post(
+        "/api/v2/jobs", _holding("cut", digest), Idempotency_Key="key"
+    )
+    assert again.status == (201 if point == "before the commit" else 200), again.body
+    assert server.admin.wait("cut", "running")["phase"] == "Running"
+    assert len(_all_jobs(server)) == 1
+    folder = server.state / "pfs" / "home" / "root" / "jobs" / "cut"
+    assert sorted(path.name for path in folder.iterdir()) == ["a.py", "b.py", "output"]
+    assert (folder / "b.py").read_bytes() == b"22"
 
 
 def test_orders_given_before_a_crash_are_carried_out_after_it(make_server) -> None:

@@ -98,12 +98,20 @@ class Tree:
         return fd, facts
 
     @contextmanager
-    def new_file(self, parts: Parts, mode: int = _FILE_MODE, sync: bool = False) -> Iterator[int]:
-        """A descriptor to write; the file appears whole under its name, or not at all."""
+    def new_file(
+        self, parts: Parts, mode: int = _FILE_MODE, *, part: str = "", sync: bool = False
+    ) -> Iterator[int]:
+        """A descriptor to write; the file appears whole under its name, or not at all.
+
+        `part` is its name until then. A writer who knows to be the only one in the directory
+        gives a fixed one, so that what a crash left is taken away by the next attempt.
+        """
         with self.directory(parts[:-1], create=True) as parent:
             name = parts[-1]
             _check_part(name)
-            part = f".{secrets.token_hex(8)}.part"
+            if part:
+                _remove_file(part, parent)
+            part = part or f".{secrets.token_hex(8)}.part"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             fd = os.open(part, flags, mode, dir_fd=parent)
             try:
@@ -144,6 +152,13 @@ class Tree:
     def free_bytes(self) -> int:
         facts = os.statvfs(self.root)
         return facts.f_bavail * facts.f_frsize
+
+
+def _remove_file(name: str, parent: int) -> None:
+    try:
+        os.unlink(name, dir_fd=parent)
+    except FileNotFoundError:
+        pass
 
 
 def _check_part(part: str) -> None:

@@ -14,6 +14,7 @@ from paddlecloud.pfs.diskstore import Parts, Tree
 from paddlecloud.wire import package
 
 _COPY_BYTES = 1 << 20
+_PART = ".paddlecloud-unpacking.part"
 
 
 def read_manifest(stream: BinaryIO, limits: package.Limits) -> package.Manifest:
@@ -31,7 +32,7 @@ def unpack(stream: BinaryIO, tree: Tree, target: Parts, limits: package.Limits) 
         tree.make_directory([*target, *path.split("/")])
     for entry in manifest.files:
         mode = 0o700 if entry.executable else 0o600
-        with tree.new_file([*target, *entry.path.split("/")], mode) as fd:
+        with tree.new_file([*target, *entry.path.split("/")], mode, part=_PART) as fd:
             _copy(stream, fd, entry)
     if stream.read(1):
         raise package.BadPackage("the package has bytes after its last file")

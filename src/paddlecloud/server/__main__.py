@@ -55,6 +55,9 @@ def main(argv: list[str] | None = None) -> int:
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    # What strangers send is no event of ours: refusals are answered, not written down.
+    logging.getLogger("django.request").setLevel(logging.ERROR)
+    logging.getLogger("django.security").setLevel(logging.CRITICAL)
     try:
         return _run(arguments.bootstrap_account)
     except PaddleCloudError as error:

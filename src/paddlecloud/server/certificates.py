@@ -8,6 +8,7 @@ client certificate names the account and its id: an account made anew under an o
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import shutil
 import ssl
@@ -119,7 +120,12 @@ def _is_good(path: Path, hosts: tuple[str, ...]) -> bool:
     facts = _read(path)
     if ssl.cert_time_to_seconds(facts["notAfter"]) < time.time() + _RENEW_BEFORE_S:
         return False
-    return {value for _, value in facts["subjectAltName"]} >= set(hosts)
+    return {_plain(value) for _, value in facts["subjectAltName"]} >= set(map(_plain, hosts))
+
+
+def _plain(host: str) -> str:
+    """One spelling per address: OpenSSL writes ::1 as 0:0:0:0:0:0:0:1."""
+    return str(ipaddress.ip_address(host)) if _is_address(host) else host
 
 
 def _read(path: Path) -> dict[str, Any]:
