@@ -238,6 +238,7 @@ def test_reads_the_range_in_every_spelling(keys: str) -> None:
         ({"clean_policy": "x"}, "clean_policy", "Always, Never"),
         ({"package_digest": "ABC"}, "package_digest", "SHA-256"),
         ({"env": ["A=1"]}, "env", "must be an object"),
+        ({"env": 5}, "env", "not a number"),
         ({"env": {"A": [1]}}, "env", "not a list"),
         ({"env": {"A": True}}, "env", "must not be true or false"),
         ({"env": {"1A": "x"}}, "env", "'1A' must be named"),
