@@ -1,0 +1,82 @@
+"""Settings: from the environment, typed, refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from paddlecloud.core.errors import InvalidInput
+from paddlecloud.server.configuration import Storage, load
+from paddlecloud.server.database import settings_for
+
+
+def test_defaults_are_safe() -> None:
+    chosen = load({"PADDLECLOUD_HOME": "/x"})
+    assert (chosen.listening.host, chosen.listening.port) == ("127.0.0.1", 8000)
+    assert chosen.listening.is_loopback
+    assert not chosen.listening.tls
+    assert chosen.storage == Storage(Path("/x"), "")
+    assert (chosen.engines.kind, chosen.engines.cluster) == ("local", "local")
+
+
+def test_reads_every_variable() -> None:
+    chosen = load(
+        {
+            "PADDLECLOUD_HOME": "/x",
+            "PADDLECLOUD_HOST": "0.0.0.0",
+            "PADDLECLOUD_PORT": "0",
+            "PADDLECLOUD_TLS": "proxy",
+            "PADDLECLOUD_PUBLIC_URL": "https://cloud.example/",
+            "PADDLECLOUD_ALLOWED_HOSTS": "a, b,",
+            "PADDLECLOUD_ENGINE": "fake",
+            "PADDLECLOUD_CLUSTER": "dc1",
+            "PADDLECLOUD_ENGINE_TIMEOUT_S": "0.5",
+            "PADDLECLOUD_MAX_PACKAGE_BYTES": "10",
+        }
+    )
+    assert not chosen.listening.is_loopback
+    assert chosen.listening.behind_tls_proxy
+    assert chosen.listening.public_url == "https://cloud.example"
+    assert chosen.listening.allowed_hosts == ("a", "b")
+    assert (chosen.engines.cluster, chosen.engines.answer_within_s) == ("dc1", 0.5)
+    assert chosen.limits.package_bytes == 10
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PADDLECLOUD_PORT", "65536"),
+        ("PADDLECLOUD_PORT", "http"),
+        ("PADDLECLOUD_TLS", "yes"),
+        ("PADDLECLOUD_ENGINE_TIMEOUT_S", "0"),
+        ("PADDLECLOUD_MAX_FILE_BYTES", "-1"),
+    ],
+)
+def test_refuses_a_bad_value_by_name(name: str, value: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        load({name: value})
+    assert refused.value.field == name
+    assert value in refused.value.message
+
+
+def test_postgresql_is_one_setting() -> None:
+    url = "postgres://us%40er:p%2Fw@db.example:5433/cloud?sslmode=require"
+    assert settings_for(Storage(Path("/x"), url)) == {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": "cloud",
+        "USER": "us@er",
+        "PASSWORD": "p/w",
+        "HOST": "db.example",
+        "PORT": "5433",
+        "CONN_MAX_AGE": None,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {"sslmode": "require"},
+    }
+
+
+@pytest.mark.parametrize("url", ["mysql://x/y", "postgres://host", "nonsense"])
+def test_refuses_another_database(url: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        settings_for(Storage(Path("/x"), url))
+    assert "postgres://" in refused.value.message
