@@ -13,9 +13,11 @@ out=build/demo
 say() { printf '\n\033[1m%s\033[0m\n' "$1"; }
 [ -t 1 ] || say() { printf '\n%s\n' "$1"; }
 run() { # shows a command as the user would type it, then runs it
-    printf '$'
-    printf ' %q' "$@" | sed 's/\\ / /g'
-    printf '\n'
+    local word line='$'
+    for word in "$@"; do
+        case $word in *" "*) line+=" \"$word\"" ;; *) line+=" $word" ;; esac
+    done
+    printf '%s\n' "$line"
     "$@"
 }
 

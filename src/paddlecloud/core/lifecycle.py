@@ -182,7 +182,9 @@ def _run(
     )
     phase = Phase.RUNNING if ready else Phase.STARTING
     if ready:
-        events.append(Event("Running", f"all {len(wanted)} replicas run"))
+        count = len(wanted)
+        words = f"all {count} replicas run" if count > 1 else "its one replica runs"
+        events.append(Event("Running", words))
     reason = "" if ready else _starting_reason(wanted, latest, gang_down)
     status = _status(spec, grant, observed, phase, reason)
     return Decision(tuple(actions), status, tuple(events), min(wake, default=None))

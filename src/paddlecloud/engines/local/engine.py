@@ -26,12 +26,13 @@ from paddlecloud.engines.protocols import Capacity, Change, JobRun, Launch, LogS
 from paddlecloud.engines.reconcile import RunRecord, reconcile
 from paddlecloud.engines.workqueue import WorkQueue
 from paddlecloud.scheduling.explain import Explanation, explain
-from paddlecloud.scheduling.plan import never_fits, plan
+from paddlecloud.scheduling.plan import Plan, never_fits, plan
 from paddlecloud.scheduling.snapshot import JobView, Node, Quota, Snapshot
 
 log = logging.getLogger(__name__)
 
 _PLAN = ""  # the queue's name for "plan again"; job ids are never empty
+_TOLD_AT_ONCE = 20  # so many at the head of the queue have their sentence renewed at each plan
 _RETRY_S = 1.0  # after an unexpected error in one job: look at it again, others go on
 
 
@@ -46,6 +47,7 @@ class LocalEngine:
         self._queue = WorkQueue()
         self._processes = Processes(config, self._queue.add)
         self._quotas: Mapping[int, Quota] = {}
+        self._causes: dict[str, object] = {}  # why each waiting job waits, as last told
         self._thread = threading.Thread(target=self._loop, name="engine", daemon=True)
 
     # --- the Engine protocol ----------------------------------------------------------------
@@ -142,6 +144,7 @@ class LocalEngine:
         if outcome.wake_after_s is not None:
             self._queue.add_after(job_id, outcome.wake_after_s)
         if outcome.ended:
+            self._causes.pop(job_id, None)
             self._queue.add(_PLAN)
             if self._store.is_to_forget(job_id):
                 self._forget(job_id)
@@ -158,9 +161,23 @@ class LocalEngine:
             if record is None:
                 continue
             before = record.grant
-            if (before.trainers, before.reason) != (grant.trainers, grant.reason):
+            if before.trainers != grant.trainers or (
+                before.reason != grant.reason and self._is_worth_telling(job_id, decided)
+            ):
                 self._set_grant(record, grant)
                 self._reconcile(job_id)
+
+    def _is_worth_telling(self, job_id: str, decided: Plan) -> bool:
+        """Whether a waiting job's new sentence is stored.
+
+        Sentences name who holds what, so one start changes a thousand of them; those far back in
+        a long queue are renewed when their cause changes. `explain` is always fresh.
+        """
+        verdict = decided.waits.get(job_id)
+        cause = verdict.cause if verdict else None
+        is_new = self._causes.get(job_id) != cause
+        self._causes[job_id] = cause
+        return is_new or job_id in decided.order[:_TOLD_AT_ONCE]
 
     def _set_grant(self, record: RunRecord, grant: Grant) -> None:
         job_id, spec = record.job.job_id, record.job.spec
@@ -178,7 +195,8 @@ class LocalEngine:
         base = self._store.next_network(spec.replicas_at(spec.trainers.max_replicas))
         self._store.set_grant(job_id, grant, base, cards)
         count = spec.replicas_at(grant.trainers)
-        words = f"starts with {grant.trainers} trainers, {count} replicas in all"
+        trainers = f"{grant.trainers} trainer{'s' if grant.trainers > 1 else ''}"
+        words = f"starts with {trainers}" + (f", {count} replicas in all" if count > 1 else "")
         self._store.tell(record.job, [Event("Admitted", words)])
 
     def _free_gpus(self) -> list[int]:

@@ -1,0 +1,41 @@
+"""Every guide shows what really happens: its commands are typed, its output compared."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from transcripts import Document, differences, kinds_of  # noqa: E402
+
+GUIDES = [p for p in sorted((ROOT / "docs").rglob("*.md")) if "```console" in p.read_text()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+def test_a_guide_shows_what_happens(guide):
+    assert "\n".join(differences(Document.read(guide))) == ""
+
+
+def test_there_are_guides_to_check():
+    assert "quickstart" in [guide.stem for guide in GUIDES]
+
+
+def test_a_wrong_word_is_a_difference():
+    shown = kinds_of("job-0123456789abcdef Running 3s")
+    assert shown == kinds_of("job-fedcba9876543210   Running   12s")
+    assert shown != kinds_of("job-0123456789abcdef Failed 3s")
+
+
+def test_a_document_is_written_as_it_was_read(tmp_path):
+    text = "# T\n\n```console\n$ echo a \\\n  b\na b\n$ true\n```\n\n```\n$ not run\n```\n"
+    path = tmp_path / "d.md"
+    path.write_text(text)
+    document = Document.read(path)
+    assert [step.command for step in document.steps] == ["echo a \\\n  b", "true"]
+    document.write()
+    assert path.read_text() == text

@@ -1,0 +1,185 @@
+"""Documents that run: records or checks the `console` blocks of a guide on a fresh platform.
+
+    python tools/transcripts.py record docs/guides/quickstart.md
+    python tools/transcripts.py check docs/guides/*.md
+
+In a block marked `console`, a line `$ command` is run by a shell and the lines after it are its
+output, as a reader would see them. Recording writes what was printed; checking compares it after
+ids, times, sizes and addresses were replaced by their kind, so a guide cannot show what nobody saw.
+Each document has a platform, a home and a user (alice) of its own and starts in the repository.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TIMEOUT_S = 120
+
+# What differs from run to run, and the word that stands for it when comparing. Order matters.
+_KINDS = (
+    (r"job-[0-9a-f]{16}", "JOB"),
+    (r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}Z?", "TIME"),
+    (r"127\.\d+\.\d+\.\d+(:\d+)?", "ADDRESS"),
+    (r"pid \d+|\"pid\": \d+", "PID"),
+    (r"\b\d+(\.\d+)?(Ki|Mi|Gi|kB|MB|B)\b", "SIZE"),
+    (r"\b\d+ cpu\b", "N cpu"),
+    (r"\b(\d+h)?(\d+m)?\d+(\.\d+)?s\b|\b\d+m\b", "AGO"),
+    (r"\b[0-9a-f]{40,64}\b", "DIGEST"),
+    (r"\.venv/bin/python[\d.]*", "PYTHON"),
+    (r"[ \t]+", " "),
+)
+
+
+def kinds_of(line: str) -> str:
+    for pattern, word in _KINDS:
+        line = re.sub(pattern, word, line)
+    return line.strip()
+
+
+@dataclass
+class Step:
+    """One command of a document and the output that stands under it."""
+
+    command: str
+    shown: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Document:
+    """A guide as alternating prose lines and steps."""
+
+    path: Path
+    parts: list[str | Step] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: Path) -> Document:
+        document, step, inside = cls(path), None, False
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if inside and line.startswith("$ "):
+                step = Step(line[2:])
+                document.parts.append(step)
+            elif inside and step is not None and step.command.endswith("\\"):
+                step.command += "\n" + line
+            elif inside and step is not None and line != "```":
+                step.shown.append(line)
+            else:
+                if line.startswith("```"):
+                    inside, step = line.strip() == "```console", None
+                document.parts.append(line)
+        return document
+
+    @property
+    def steps(self) -> list[Step]:
+        return [part for part in self.parts if isinstance(part, Step)]
+
+    def write(self) -> None:
+        lines: list[str] = []
+        for part in self.parts:
+            if isinstance(part, Step):
+                lines += ["$ " + part.command, *part.shown]
+            else:
+                lines.append(part)
+        self.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def free_port() -> int:
+    """Four digits, as wide as the port the guides show."""
+    for port in range(8100, 10_000):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return port
+    raise RuntimeError("no port between 8100 and 10000 is free")
+
+
+class Reader:
+    """Somebody with an empty home who types what the document says."""
+
+    def __init__(self, home: Path) -> None:
+        (home / "pc").symlink_to(ROOT)
+        port = free_port()
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        self._cwd = ROOT
+        self._home = home
+        self._env = {
+            "PATH": path,
+            "HOME": str(home),
+            "PADDLECLOUD_HOME": str(home / ".paddlecloud"),
+            "PADDLECLOUD_PORT": str(port),
+            "USER": "alice",
+            "LOGNAME": "alice",
+            "LANG": "C.UTF-8",
+            "COLUMNS": "120",
+            "OUT": str(home / "out"),
+        }
+
+    def type(self, command: str) -> list[str]:
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=self._cwd,
+            env=self._env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=TIMEOUT_S,
+        )
+        text = done.stdout.replace(str(self._home), "~").replace(str(ROOT), "~/paddlecloud")
+        text = text.replace(self._env["PADDLECLOUD_PORT"], "8000")
+        return [line.rstrip() for line in text.splitlines()]
+
+    def leave(self) -> None:
+        self.type("paddlecloud down --kill-jobs")
+
+
+def play(document: Document) -> list[list[str]]:
+    with tempfile.TemporaryDirectory(prefix="paddlecloud-reader-") as folder:
+        reader = Reader(Path(folder))
+        try:
+            return [reader.type(step.command) for step in document.steps]
+        finally:
+            reader.leave()
+
+
+def differences(document: Document) -> list[str]:
+    """What the document shows otherwise than it happens, as a diff; empty when it is right."""
+    found: list[str] = []
+    for step, printed in zip(document.steps, play(document), strict=True):
+        shown, seen = ([kinds_of(line) for line in lines] for lines in (step.shown, printed))
+        if shown != seen:
+            found += [f"{document.path.name}: $ {step.command}"]
+            found += list(difflib.unified_diff(shown, seen, "shown", "printed", lineterm="", n=1))
+    return found
+
+
+def record(document: Document) -> None:
+    for step, printed in zip(document.steps, play(document), strict=True):
+        step.shown = printed
+    document.write()
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) < 2 or arguments[0] not in ("record", "check"):
+        print(__doc__, file=sys.stderr)
+        return 2
+    wrong = []
+    for name in arguments[1:]:
+        document = Document.read(Path(name))
+        if arguments[0] == "record":
+            record(document)
+        else:
+            wrong += differences(document)
+    print("\n".join(wrong), end="\n" if wrong else "")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
