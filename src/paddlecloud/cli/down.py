@@ -9,6 +9,10 @@ from paddlecloud.cli.session import Session
 from paddlecloud.core.errors import PaddleCloudError
 from paddlecloud.forms.go_flags import Flag, Kind
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from paddlecloud.sdk.config import Profile
+
 USAGE = "paddlecloud down [--kill-jobs] [--state FOLDER]"
 HELP = """
 Examples:
@@ -71,7 +75,7 @@ def _end_jobs(session: Session, found: Running) -> int:
     return left
 
 
-def _profile(found: Running):  # type: ignore[no-untyped-def]
+def _profile(found: Running) -> Profile:
     from paddlecloud.sdk.config import load_profile
 
     profile = load_profile(endpoint=found.endpoint)
