@@ -42,6 +42,7 @@ NEEDS = {
     "plain-without-cgroups": (),
 }
 EVERY_WAY = [pytest.param(way, marks=pytest.mark.needs(*NEEDS[way]), id=way) for way in WAYS]
+HELD = [case for case in EVERY_WAY if case.id in ("sandbox", "plain")]  # all the kernel offers
 SANDBOXED = [case for case in EVERY_WAY if case.id and case.id.startswith("sandbox")]
 PLAIN = [case for case in EVERY_WAY if case.id and case.id.startswith("plain")]
 
@@ -141,6 +142,10 @@ class Bench:
         return path
 
     # --- replicas -----------------------------------------------------------------------------
+
+    def key(self, number: int) -> ReplicaKey:
+        """A key that another process makes too."""
+        return ReplicaKey(f"job-shared-{number}", 1, Role.TRAINER, 0, 1)
 
     def launch(self, entry: str, *, account: str = "ann", attempt: int = 1, **changes) -> Launch:
         key = ReplicaKey(f"job-{next(_numbers):016x}", 1, Role.TRAINER, 0, attempt)

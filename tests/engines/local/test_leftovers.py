@@ -76,7 +76,7 @@ for n in range(5):
         storm()
 print("ready", flush=True)
 """
-HELD = [case for case in EVERY_WAY if case.id != "plain-without-cgroups"]
+STORMPROOF = [case for case in EVERY_WAY if case.id != "plain-without-cgroups"]
 STAY = "\ntime.sleep(1000)\n"
 
 
@@ -107,7 +107,7 @@ def test_nothing_is_left_after_the_program_ended_by_itself(make_bench, way: str,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", HELD)
+@pytest.mark.parametrize("way", STORMPROOF)
 @pytest.mark.parametrize("then", [STAY, "os._exit(3)\n"], ids=["stopped", "ended"])
 def test_nothing_is_left_of_a_program_that_forks_all_the_time(make_bench, way: str, then: str):
     """Where a namespace or a cgroup holds it; without either it can outrun us, as `notes` says."""

@@ -273,6 +273,8 @@ class Keeper:
         try:
             if linux.is_locked(kept.dir.status):
                 self._find_again(kept)
+            elif kept.is_adopted and not kept.dir.has_begun():
+                self._forget(kept)
             elif not self._has_remains(kept) or kept.rounds * _RETRY_S > _GIVE_UP_S:
                 self._settle(kept, kept.dir.read_status())
             else:
@@ -294,6 +296,17 @@ class Keeper:
             self._follow(kept, kept.shim)
         except ProcessLookupError:
             self._again(kept)
+
+    def _forget(self, kept: Kept) -> None:
+        """Our predecessor died before it said GO, so this never was and may be begun again."""
+        if kept.group is not None:
+            kept.group.remove()
+        shutil.rmtree(kept.dir.path, ignore_errors=True)
+        self._marker(kept.key).unlink(missing_ok=True)
+        with self._lock:
+            self._live.pop(kept.key, None)
+            self._run(kept.key.job_id, kept.key.run).pop(kept.key, None)
+        self._on_change(kept.key.job_id)
 
     def _settle(self, kept: Kept, status: Status) -> None:
         """Judge and write down how it ended; after this nothing about it changes."""
@@ -378,6 +391,7 @@ class Keeper:
             shutil.rmtree(directory.path, ignore_errors=True)  # nothing was ever started
             return False
         kept = Kept.from_disk(key, directory, launch)
+        kept.is_adopted = True
         kept.started_at = directory.read_status().started_at
         with self._lock:
             self._run(key.job_id, key.run)[key] = self._live[key] = kept
@@ -403,7 +417,7 @@ class Keeper:
     def _look_until_started(self, kept: Kept) -> None:
         """An adopted shim cannot call us, and it was just about to start its program."""
         self._look(kept)
-        if kept.started_at is None and kept.result is None:
+        if kept.started_at is None and kept.result is None and kept.key in self._live:
             self._watcher.after(_RETRY_S, lambda: self._look_until_started(kept))
 
     def close(self) -> None:

@@ -25,6 +25,7 @@ class Kept:
     started_at: float | None = None
     result: Result | None = None  # set once; nothing changes after it
     stopping: bool = False
+    is_adopted: bool = False  # begun by a predecessor
     process: Process | None = None  # the one we are told about: bubblewrap's, or the shim itself
     shim: Process | None = None
     pidfd: int = -1  # of `process`
