@@ -47,9 +47,7 @@ class Ledger(Protocol):
     ) -> None:
         """Store and tell watchers; events already told for this run are not told again."""
 
-    def launch(
-        self, record: RunRecord, key: ReplicaKey, seen: Sequence[ReplicaObserved]
-    ) -> Launch:
+    def launch(self, record: RunRecord, key: ReplicaKey, seen: Sequence[ReplicaObserved]) -> Launch:
         """All that is needed to make this attempt, given what runs beside it."""
 
 
