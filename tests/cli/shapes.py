@@ -67,6 +67,7 @@ def replica(
         "started_at": "2026-11-15T07:59:20.120Z" if state != "Pending" else None,
         "ended_at": None,
         "exit": None,
+        "stop_asked": False,
         **changes,
     }
 

@@ -101,7 +101,12 @@ def test_a_failed_job_as_people_need_it(server: ScriptedServer, run: Run) -> Non
     server.routes[f"GET /api/v2/jobs/{ID}/replicas"] = Answer(
         {
             "items": [
-                replica("resnet-trainer-0", "Ended", exit=exit_of(143, "signaled", 15)),
+                replica(
+                    "resnet-trainer-0",
+                    "Ended",
+                    exit=exit_of(143, "signaled", 15),
+                    stop_asked=True,
+                ),
                 replica("resnet-trainer-1", "Ended", attempt=3, exit=exit_of(1)),
             ]
         }
@@ -122,7 +127,7 @@ def test_a_failed_job_as_people_need_it(server: ScriptedServer, run: Run) -> Non
         f"                 {MISSING}\n"
         "  would a retry help?  no: the file does not exist.   "
         "paddlecloud file ls /pfs/local/home/alice/data\n"
-        "  workers        trainer-0    Failed     127.0.0.2, exit 143\n"
+        "  workers        trainer-0    Stopped    127.0.0.2\n"
         "                 trainer-1    Failed     127.0.0.3, exit 1, attempt 3\n"
         "  logs           kept: paddlecloud logs -w resnet-trainer-1 -n 200 resnet\n"
         "  output         paddlecloud file ls /pfs/local/home/alice/jobs/wide-deep/output\n"

@@ -115,6 +115,12 @@ def test_workers_as_in_the_usage_manual(server: ScriptedServer, run: Run) -> Non
                 replica("wide-deep-trainer-1", "Pending"),
                 replica("wide-deep-trainer-2", "Ended", exit=exit_of(0)),
                 replica("wide-deep-trainer-3", "Ended", exit=exit_of(137, "signaled", 9)),
+                replica(
+                    "wide-deep-pserver-1",
+                    "Ended",
+                    exit=exit_of(143, "signaled", 15),
+                    stop_asked=True,
+                ),
             ]
         }
     )
@@ -125,6 +131,7 @@ def test_workers_as_in_the_usage_manual(server: ScriptedServer, run: Run) -> Non
         "wide-deep-trainer-2   Succeeded   2026-11-15T07:59:20Z\n"
         "wide-deep-trainer-3   Failed      2026-11-15T07:59:20Z\n"
         "wide-deep-pserver-0   Running     2026-11-15T07:59:20Z\n"
+        "wide-deep-pserver-1   Stopped     2026-11-15T07:59:20Z\n"
     )
     assert run("get", "workers", "wide-deep", "-a").out.count("wide-deep-trainer-0") == 2
     wide = run("get", "workers", "wide-deep", "-o", "wide").out.splitlines()

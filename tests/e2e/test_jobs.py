@@ -107,6 +107,14 @@ def test_stops_parameter_servers_when_the_trainers_are_done(platform):
     assert job["phase"] == "Succeeded"
     assert job["roles"]["pserver"]["wanted"] == 2
     assert processes_with(job["id"]) == []
+    workers = platform.ok("get", "workers", "ps").splitlines()[1:]
+    shown = {line.split()[0]: line.split()[1] for line in workers}
+    assert shown == {
+        "ps-trainer-0": "Succeeded",
+        "ps-trainer-1": "Succeeded",
+        "ps-pserver-0": "Stopped",
+        "ps-pserver-1": "Stopped",
+    }
 
 
 @pytest.mark.parametrize(

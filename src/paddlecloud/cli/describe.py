@@ -142,7 +142,8 @@ def _workers(replicas: list[ReplicaShape]) -> list[tuple[str, str]]:
     rows = []
     for number, replica in enumerate(latest_attempts(replicas)[:12]):
         end = replica["exit"]
-        ended = f", exit {end['code']}" if end is not None else ""
+        # The code of one we stopped says only how, and 143 reads like a failure.
+        ended = f", exit {end['code']}" if end is not None and not replica["stop_asked"] else ""
         attempt = f", attempt {replica['attempt']}" if replica["attempt"] > 1 else ""
         short = f"{replica['role']}-{replica['index']}"
         text = f"{short:<12} {pod_status(replica):<10} {replica['address']}{ended}{attempt}"

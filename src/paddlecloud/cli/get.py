@@ -185,9 +185,11 @@ def latest_attempts(replicas: Sequence[ReplicaShape]) -> list[ReplicaShape]:
 
 
 def pod_status(replica: ReplicaShape) -> str:
-    """The word a pod's phase would be."""
+    """The word a pod's phase would be; `Stopped` if the platform ended it, whatever its code."""
     if replica["state"] != "Ended":
         return replica["state"]
+    if replica["stop_asked"]:
+        return "Stopped"
     end = replica["exit"]
     is_good = end is not None and end["cause"] == "exited" and end["code"] == 0
     return "Succeeded" if is_good else "Failed"

@@ -195,6 +195,7 @@ class ReplicaShape(TypedDict):
     started_at: str | None
     ended_at: str | None
     exit: ExitShape | None
+    stop_asked: bool  # the platform stopped it, so its exit is no failure
 
 
 class ReplicaListShape(TypedDict):

@@ -262,8 +262,8 @@ def check_run(job_id: str, run: int | None) -> tuple[str, int]:
 def replicas(job_id: str, run: int | None) -> list[dict[str, Any]]:
     name, run = check_run(job_id, run)
     rows = fetch(
-        'SELECT role, "index", attempt, state, address, node, started_at, ended_at, exit'
-        " FROM jobs_replica WHERE job_id = %s AND run = %s"
+        'SELECT role, "index", attempt, state, address, node, started_at, ended_at, exit,'
+        " stopping FROM jobs_replica WHERE job_id = %s AND run = %s"
         ' ORDER BY role DESC, "index", attempt',
         (job_id, run),
     )
@@ -280,6 +280,7 @@ def replicas(job_id: str, run: int | None) -> list[dict[str, Any]]:
             "started_at": rfc3339(row[6]),
             "ended_at": rfc3339(row[7]),
             "exit": msgspec.Raw(row[8].encode()),
+            "stop_asked": bool(row[9]),
         }
         for row in rows
     ]
