@@ -132,7 +132,10 @@ def test_refuses_what_can_never_fit_with_the_field(user: Caller) -> None:
     assert (answer.status, answer.json["code"], answer.json["field"]) == (422, "cannot_fit", "gpu")
 
 
-@pytest.mark.parametrize("entry", [{"entry": "paddle train"}, {"topology": "train.py"}])
+@pytest.mark.parametrize(
+    "entry",
+    [{"entry": "paddle train"}, {"entry": "paddle  train --config=a.py"}, {"topology": "train.py"}],
+)
 def test_asks_for_an_entry_where_there_is_no_paddle_train(
     user: Caller, entry: dict[str, str]
 ) -> None:

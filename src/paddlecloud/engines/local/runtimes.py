@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ import paddlecloud
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ALWAYS_VISIBLE = Path("/usr")
+# The case of the v1 start script, or the program behind it.
+_TRAINS = re.compile(rb"""^\s*["']?train["']?\s*\)|paddle_trainer""", re.MULTILINE)
+_SCRIPT_BYTES = 1 << 20
 
 
 class RuntimeMissing(Exception):
@@ -37,10 +41,22 @@ class Runtime:
             env["VIRTUAL_ENV"] = str(self.prefix)
         return env
 
-    @property
-    def has_paddle_train(self) -> bool:
-        """Whether a v1 `paddle train` can be run at all."""
-        return os.access(self.prefix / "bin" / "paddle", os.X_OK)
+
+def has_paddle_train(prefix: Path) -> bool:
+    """Whether `paddle train` trains there, as in Paddle 0.x.
+
+    Later releases ship a `bin/paddle` that answers every word with its version and success, so
+    being there is not enough. It is read and never run: it calls home.
+    """
+    program = prefix / "bin" / "paddle"
+    if not os.access(program, os.X_OK):
+        return False
+    try:
+        with program.open("rb") as script:
+            text = script.read(_SCRIPT_BYTES)
+    except OSError:
+        return False
+    return _TRAINS.search(text) is not None
 
 
 def _base_of(prefix: Path) -> Path | None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from paddlecloud.core.errors import Conflict, InvalidInput, NotFound
+from paddlecloud.engines.local.runtimes import has_paddle_train
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
 OWN = "platform"  # the environment the platform itself runs in
@@ -52,7 +53,7 @@ class Runtimes(Mapping[str, Path]):
 
     def has_paddle_train(self, name: str) -> bool:
         """Whether that runtime can run `paddle train` (only very old Paddle releases can)."""
-        return os.access(self[name] / "bin" / "paddle", os.X_OK)
+        return has_paddle_train(self[name])
 
     def listed(self) -> list[dict[str, Any]]:
         return [

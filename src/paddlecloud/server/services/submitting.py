@@ -88,7 +88,7 @@ def _check_alone(engine: Engine) -> None:
 def _settle_runtime(spec: JobSpec) -> JobSpec:
     runtimes = here().runtimes
     runtimes.check(spec.runtime, field="runtime")
-    needs_paddle = (spec.entry.strip() or PADDLE_TRAIN) == PADDLE_TRAIN
+    needs_paddle = (spec.entry.split() or PADDLE_TRAIN.split())[:2] == PADDLE_TRAIN.split()
     if needs_paddle and not runtimes.has_paddle_train(spec.runtime):
         raise InvalidInput(
             f"the runtime {spec.runtime or 'used by default'} has no `{PADDLE_TRAIN}`",
