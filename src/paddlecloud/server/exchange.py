@@ -49,7 +49,7 @@ class Request:
             return {}
         try:
             value = _decode(self.body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidInput(
                 f"the body is not JSON: {error}", field="body", hint="send a JSON object"
             ) from None

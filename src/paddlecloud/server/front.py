@@ -90,6 +90,8 @@ class Front:
         if route.work is Work.LOGS:
             return await self._within(self._process.pumps.reads.run(execute, request))
         await self._requests.run(_identify, request)
+        if request.method != route.method:  # the head of something that has no end
+            return _no_such_route(request, [route.method])
         if route.work is Work.UPLOAD:
             answer: Answer = await route.handler(request, receive, self.uploads)
             return answer

@@ -27,6 +27,7 @@ ALLOWED_HOSTS = list(_listening.allowed_hosts) or (
 DATABASES = {"default": database.settings_for(CONFIGURATION.storage)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "accounts.Account"
+AUTHENTICATION_BACKENDS = ["paddlecloud.server.accounts.backends.SlowedPasswords"]
 
 INSTALLED_APPS = [
     "django.contrib.auth",

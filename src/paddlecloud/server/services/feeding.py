@@ -11,11 +11,17 @@ import heapq
 import logging
 import threading
 import time
-from collections.abc import Iterable
+from dataclasses import replace
+
+import msgspec
 
 from paddlecloud.core import jobspec
-from paddlecloud.engines.protocols import JobRun
+from paddlecloud.core.phases import Phase
+from paddlecloud.engines.protocols import Engine, JobRun
 from paddlecloud.server.database import writing
+from paddlecloud.server.jobs.models import Job
+from paddlecloud.server.process import here
+from paddlecloud.server.services import accounts, mirroring, packages, tokens, workspaces
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +43,6 @@ class Feeder:
 
     def start(self) -> None:
         """Look at every job that may owe the engine something, then serve the queue."""
-        from paddlecloud.server.jobs.models import Job
-
         rows = Job.objects.filter(live=True) | Job.objects.filter(deleted=True)
         for job_id in rows.order_by("submitted_at", "id").values_list("id", flat=True):
             self.look_at(job_id)
@@ -76,60 +80,49 @@ class Feeder:
                 self.look_at(job_id, delay_s)
 
     def _feed(self, job_id: str) -> None:
-        from paddlecloud.server.jobs.models import Job
-        from paddlecloud.server.process import here
-
         job = Job.objects.select_related("account").filter(pk=job_id).first()
         if job is None:
             return
         engine = here().engines.engine(job.cluster)
-        if job.live and not job.prepared:
-            from paddlecloud.server.services import workspaces
-
-            if not workspaces.prepare(job):
-                return  # it has been failed, with the reason
+        if job.live and not job.prepared and not workspaces.prepare(job):
+            return  # it has been failed, with the reason
         if job.live and (job.id, job.run) not in self._told:
-            engine.put(job_run(job))
-            self._told.add((job.id, job.run))
+            self._put(engine, job)
         if job.live and job.cancel_asked:
             engine.cancel(job.id, job.run, job.cancel_asked)
         if job.deleted and not job.live:
             engine.delete(job.id)
             with writing():
                 Job.objects.filter(pk=job.id).delete()
+                packages.forget_if_unused(job.account_id, job.package_digest)
             self._told = {told for told in self._told if told[0] != job.id}
 
+    def _put(self, engine: Engine, job: Job) -> None:
+        try:
+            engine.put(job_run(job))
+        except Exception:
+            if not job.cancel_asked:
+                raise
+            # What cannot even be started can still be killed; the engine is told all the same.
+            log.exception("the engine does not take %s, which is to be killed", job.id)
+            engine.cancel(job.id, job.run, job.cancel_asked)
+            mirroring.record_end(job, Phase.KILLED, job.cancel_asked)
+            job.live = False
+            return
+        self._told.add((job.id, job.run))
 
-def job_run(job) -> JobRun:  # type: ignore[no-untyped-def]  # a Job with its account
-    from paddlecloud.server.services import accounts, tokens
 
+def job_run(job: Job) -> JobRun:
+    """What the engine gets; rebuilt from rows whenever it has to be told again."""
+    spec = jobspec.from_json(msgspec.json.decode(job.spec))
     return JobRun(
         job_id=job.id,
         run=job.run,
-        spec=_spec(job),
+        spec=replace(spec, package=job.package, cluster=job.cluster),
         account_id=job.account_id,
         account=job.account.username,
-        submitted_at=_submitted_at(job),
+        # Of the run: a re-run queues behind what was submitted before it.
+        submitted_at=job.runs.get(run=job.run).submitted_at,
         uid=accounts.uid_of(job.account_id),
         secret_env=tokens.job_environment(job),
     )
-
-
-def _spec(job) -> jobspec.JobSpec:  # type: ignore[no-untyped-def]
-    import dataclasses
-    import json
-
-    spec = jobspec.from_json(json.loads(job.spec))
-    return dataclasses.replace(spec, package=job.package, cluster=job.cluster)
-
-
-def _submitted_at(job) -> float:  # type: ignore[no-untyped-def]
-    """Of the run: a re-run queues behind what was submitted before it."""
-    return float(job.runs.get(run=job.run).submitted_at)
-
-
-def look_at_all(job_ids: Iterable[str]) -> None:
-    from paddlecloud.server.process import here
-
-    for job_id in job_ids:
-        here().feeder.look_at(job_id)

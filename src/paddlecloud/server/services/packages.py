@@ -17,10 +17,11 @@ from typing import IO, Any
 from paddlecloud.core.errors import InvalidInput, OutOfSpace, TooLarge
 from paddlecloud.pfs.unpack import read_manifest
 from paddlecloud.server.database import writing
-from paddlecloud.server.jobs.models import Package
+from paddlecloud.server.jobs.models import Job, Package
 from paddlecloud.server.process import here
 from paddlecloud.wire import package
 
+_KEEP_S = 3600.0  # between an upload and the submit that names it
 _KEEP_FREE_BYTES = 64 << 20  # never fill the disk to the last byte: databases live there too
 
 
@@ -46,6 +47,17 @@ def find(account_id: int, digest: str) -> dict[str, Any] | None:
     if row is None or not path_of(account_id, digest).exists():
         return None
     return {"digest": row.digest, "files": row.files, "bytes": row.size_bytes}
+
+
+def forget_if_unused(account_id: int, digest: str) -> None:
+    """A job is gone: its package too, unless another job or a submit about to come needs it."""
+    if not digest or Job.objects.filter(account_id=account_id, package_digest=digest).exists():
+        return
+    oldest = time.time() - _KEEP_S
+    if Package.objects.filter(account_id=account_id, digest=digest, created_at__lt=oldest).delete()[
+        0
+    ]:
+        path_of(account_id, digest).unlink(missing_ok=True)
 
 
 class Receiver:

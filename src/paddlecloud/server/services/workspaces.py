@@ -20,7 +20,7 @@ from paddlecloud.pfs.unpack import unpack
 from paddlecloud.server.database import writing
 from paddlecloud.server.exchange import encode
 from paddlecloud.server.jobs.models import Job, Run
-from paddlecloud.server.services import locating, packages
+from paddlecloud.server.services import locating, mirroring, packages
 from paddlecloud.wire.pfspath import PUBLIC, PfsPath
 
 log = logging.getLogger(__name__)
@@ -40,8 +40,6 @@ def prepare(job: Job) -> bool:
     try:
         _fill(job)
     except (OSError, PaddleCloudError) as error:
-        from paddlecloud.server.services import mirroring
-
         log.warning("the folder of %s could not be filled: %s", job.id, error)
         mirroring.record_end(job, Phase.FAILED, f"its folder could not be filled: {_words(error)}")
         return False
