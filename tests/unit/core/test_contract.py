@@ -228,6 +228,12 @@ def test_leaves_out_a_list_no_program_could_be_started_with() -> None:
     assert all(len(name) + len(value) < 128 * 1024 - 2 for name, value in found.items())
 
 
+def test_leaves_out_a_list_paddle_would_count_wrongly() -> None:
+    uneven = (Peer("10.0.0.1", 36000, 20), Peer("10.0.0.2", 36000, 10))
+    found = environment(job("collective", trainers=uneven), replica("trainer-0"))
+    assert "DISTRIBUTED_TRAINER_ENDPOINTS" not in found
+
+
 # --- paths that extend what is there -----------------------------------------------------------
 
 
