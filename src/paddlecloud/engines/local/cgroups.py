@@ -62,20 +62,23 @@ class Group:
             _write(path / "cgroup.procs", pid)
 
     def pids(self) -> set[int]:
-        found: set[int] = set()
-        for path in self.dirs:
-            with contextlib.suppress(OSError):
-                found.update(map(int, (path / "cgroup.procs").read_text().split()))
-        return found
+        """Who is in: the same processes in every hierarchy."""
+        try:
+            return set(map(int, (self.dirs[0] / "cgroup.procs").read_text().split()))
+        except OSError:
+            return set()
 
     def kill(self) -> set[int]:
         """One round of killing everything inside; returns who was there. Nothing can be born
         meanwhile: the process limit is set to none first."""
+        found = self.pids()
+        if not found:
+            return found
         for path in self.dirs:
             for name, value in (("cgroup.kill", 1), ("pids.max", 0)):
                 with contextlib.suppress(OSError):
                     _write(path / name, value)
-        found = self.pids()
+        found |= self.pids()
         for pid in found:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)

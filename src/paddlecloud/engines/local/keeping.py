@@ -245,9 +245,9 @@ class Keeper:
             self._on_change(kept.key.job_id)
             if kept.stopping:
                 self._stopper.terminate(kept)
-        if status.wait_status is not None and not kept.stopping and kept.group is not None:
-            # Its program is over and what that left is not wanted. The shim kills it as well,
-            # but against a program that forks all the time the group is quicker.
+        has_leftovers = status.wait_status is not None and not kept.is_sandboxed
+        if has_leftovers and kept.group is not None and not kept.stopping:
+            # The shim kills them too, but the group is quicker than a program that keeps forking.
             kept.group.kill()
 
     def _on_gone(self, kept: Kept) -> None:
