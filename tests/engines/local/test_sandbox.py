@@ -1,0 +1,454 @@
+"""A replica cannot get out of its sandbox, and does not notice it when it behaves.
+
+Each escape is tried for real by a program inside; the attempt prints what it got. The controls
+show that ordinary programs work, so that a sandbox that forbids everything fails as well.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from paddlecloud.core.observed import EndCause, ReplicaKey
+from paddlecloud.engines.local.config import LocalConfig
+from paddlecloud.engines.local.processes import Processes
+from tests.engines.local.bench import ACCOUNT_UID, OTHER_UID, Bench, a_mark, processes_with
+
+pytestmark = pytest.mark.root
+
+PRELUDE = """
+import ctypes, errno, json, os, signal, socket, stat, subprocess, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def call(name, *arguments):
+    ctypes.set_errno(0)
+    if getattr(libc, name)(*arguments) == -1:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+def attempt(action):
+    try:
+        return ["did", repr(action())]
+    except Exception as error:
+        return ["refused", str(error)]
+def tell(**results):
+    print(json.dumps(results))
+"""
+
+
+@pytest.fixture
+def bench(make_bench) -> Bench:
+    return make_bench("sandbox")
+
+
+def inside(bench: Bench, program: str, **changes) -> dict[str, list[str]]:
+    """Run a program in a sandbox; what it told."""
+    bench.put("program.py", PRELUDE + program, changes.get("account", "ann"))
+    return json.loads(bench.output_of("exec python program.py", **changes))
+
+
+# --- what it is ---------------------------------------------------------------------------------
+
+
+def test_the_program_has_the_accounts_uid_and_no_capability_at_all(bench: Bench):
+    told = inside(
+        bench,
+        "status = dict(l.split(':', 1) for l in open('/proc/self/status').read().splitlines())\n"
+        "tell(status={k: v.split() for k, v in status.items()}, groups=os.getgroups())",
+    )
+    status = told["status"]
+    assert status["Uid"] == status["Gid"] == [str(ACCOUNT_UID)] * 4
+    assert told["groups"] in ([], [ACCOUNT_UID])
+    capabilities = {name: status[name] for name in status if name.startswith("Cap")}
+    assert set(capabilities) == {"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"}
+    assert all(value == ["0000000000000000"] for value in capabilities.values())
+    assert status["NoNewPrivs"] == ["1"]
+
+
+def test_it_inherits_its_three_descriptors_and_nothing_else(bench: Bench):
+    assert bench.output_of("ls /proc/self/fd | wc -l; echo; ls -l /proc/$$/fd").startswith("4\n")
+    told = inside(bench, "tell(fds=sorted(os.listdir('/proc/self/fd')))")
+    assert told["fds"] == ["0", "1", "2", "3"]  # 3 is the directory it reads
+
+
+def test_only_the_allow_list_is_there(bench: Bench):
+    names = set(bench.output_of("ls -A /", files={"/trainer_id": "0\n"}).split())
+    top = {Path(sys.prefix).parts[1], Path(sys.base_prefix).parts[1], Path(__file__).parts[1]}
+    allowed = {"bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "pfs", "proc", "run", "sbin"}
+    allowed |= {"sys", "tmp", "trainer_id", "usr", "var"} | top
+    assert names <= allowed
+    assert {"usr", "etc", "pfs", "tmp", "trainer_id"} <= names
+
+
+def test_its_environment_holds_nothing_of_the_platforms(bench: Bench, monkeypatch):
+    monkeypatch.setenv("DJANGO_SECRET", "do-not-tell")
+    text = bench.output_of("env; tr '\\0' '\\n' < /proc/1/environ || true")
+    assert "do-not-tell" not in text
+
+
+def test_secrets_are_on_no_command_line(bench: Bench):
+    key = bench.start("echo ready; sleep 1000", env={"PADDLECLOUD_TOKEN": "pct_very_secret_token"})
+    bench.says(key, "ready")
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            assert b"pct_very_secret_token" not in path.read_bytes()
+        except OSError:
+            continue
+    assert not any(
+        b"pct_very_secret_token" in path.read_bytes()
+        for path in bench.attempt_dir(key).rglob("*")
+        if path.is_file()
+    )
+
+
+def test_a_users_library_is_not_loaded_into_our_own_processes(bench: Bench):
+    """bubblewrap runs with our privileges: LD_PRELOAD is for the program alone."""
+    planted = bench.home() / "jobs" / "x" / "evil.so"
+    planted.write_bytes(b"not even a library")
+    key = bench.start("true", env={"LD_PRELOAD": str(planted), "PYTHONHOME": "/nowhere"})
+    bench.exit_of(key)
+    status = (bench.attempt_dir(key) / "status").read_text()
+    assert "evil.so" not in status  # our loaders would have complained here
+    assert "evil.so" in bench.log(key)  # the program's did, in the program's log
+
+
+# --- reading what is not its own ---------------------------------------------------------------
+
+
+def test_it_reads_no_file_of_the_platform_nor_of_others(bench: Bench):
+    bench.make_home("bob", OTHER_UID)
+    theirs = bench.put("secret", "bob's", account="bob")
+    database = bench.config.state_dir / "server.db"
+    database.write_text("accounts")
+    other = bench.start("echo private; sleep 1000", account="bob")
+    bench.says(other, "private")
+    paths = [
+        str(database),
+        str(theirs),
+        "/pfs/local/home/bob/jobs/x/secret",
+        str(bench.processes.log_path(other)),
+        str(bench.config.state_dir),
+        str(bench.root),
+        "/root",
+        "/root/.ssh",
+        "/etc/shadow",
+        "/etc/ssl/private",
+        "/proc/1/root/etc/shadow",
+        "/proc/1/environ",
+        "/proc/1/fd",
+        "/proc/1/mem",
+        "/proc/1/cwd/etc/shadow",
+        "/var/lib",
+        "/home",
+        "/srv",
+        "/boot",
+        "/sys/kernel",
+        "/sys/fs/cgroup",
+        "/run/docker.sock",
+        "/dev/kmsg",
+        "/dev/mem",
+        "/dev/vda",
+    ]
+    told = inside(
+        bench,
+        "look = lambda p: os.listdir(p) if os.path.isdir(p) else open(p, 'rb').read(100)\n"
+        f"tell(**{{p: attempt(lambda: look(p)) for p in {paths!r}}})",
+    )
+    seen = {path: answer for path, answer in told.items() if answer[0] != "refused"}
+    # Directories that lead to the runtime are there, empty but for the way to it.
+    ways = {str(p) for p in (*Path(sys.prefix).parents, *Path(sys.base_prefix).parents)}
+    assert {path for path in seen if path not in ways} == set()
+    assert not any("shadow" in answer[1] or ".ssh" in answer[1] for answer in seen.values())
+
+
+def test_it_sees_and_signals_only_its_own_processes(bench: Bench):
+    mark = a_mark()
+    other = bench.start(f"echo ready; exec sleep {mark}", account="ann")
+    bench.says(other, "ready")
+    (victim,) = [pid for pid in processes_with(mark) if "sleep" in _comm(pid)]
+    told = inside(
+        bench,
+        "pids = [p for p in os.listdir('/proc') if p.isdigit()]\n"
+        "tell(pids=len(pids), ppid=os.getppid(),\n"
+        f"     kill=attempt(lambda: os.kill({victim}, 9)),\n"
+        "     all=attempt(lambda: os.kill(-1, 0)))",
+    )
+    assert told["pids"] <= 3  # the shim, the program, nobody else
+    assert told["ppid"] == 1
+    assert told["kill"][0] == "refused"
+    assert bench.look(other).alive
+
+
+def _comm(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text()
+    except OSError:
+        return ""
+
+
+# --- touching the shim -------------------------------------------------------------------------
+
+
+def test_it_cannot_trace_kill_or_rob_the_shim(bench: Bench):
+    told = inside(
+        bench,
+        "tell(attach=attempt(lambda: call('ptrace', 16, 1, 0, 0)),\n"
+        "     seize=attempt(lambda: call('ptrace', 0x4206, 1, 0, 0)),\n"
+        "     getfd=attempt(lambda: call('syscall', 438, os.pidfd_open(1), 2, 0)),\n"
+        "     status=attempt(lambda: open('/proc/1/fd/2', 'a').write('ended 0 1')),\n"
+        "     memory=attempt(lambda: open('/proc/1/mem', 'r+b').write(b'x')),\n"
+        "     kill=attempt(lambda: os.kill(1, 9)),\n"
+        "     stop=attempt(lambda: os.kill(1, 19)))",
+    )
+    for what in ("attach", "seize", "getfd", "status", "memory"):
+        assert told[what][0] == "refused", told
+    # The kernel takes these two and does not act: process 1 is deaf to its own namespace.
+
+
+def test_it_cannot_forge_its_own_end(bench: Bench):
+    key = bench.start("for fd in 0 1 2 3 4 5 6 7 8 9; do echo 'ended 0 1' >&$fd; done; exit 9")
+    end = bench.exit_of(key)
+    assert (end.cause, end.code) == (EndCause.EXITED, 9)
+
+
+# --- mounts, devices, namespaces ----------------------------------------------------------------
+
+MS_REMOUNT_BIND_RW = 32 | 4096
+IN_A_USER_NAMESPACE = (
+    "call('unshare', 0x10000000 | 0x00020000)\n"  # CLONE_NEWUSER | CLONE_NEWNS
+    "open('/proc/self/setgroups', 'w').write('deny')\n"
+    f"open('/proc/self/uid_map', 'w').write('0 {ACCOUNT_UID} 1')\n"
+)
+
+
+@pytest.mark.parametrize("first", ["", IN_A_USER_NAMESPACE], ids=["plainly", "user-namespace"])
+def test_it_cannot_make_anything_writable_that_is_not(bench: Bench, first: str):
+    """As root with capabilities a job could remount /usr; in a namespace of its own it has some."""
+    told = inside(
+        bench,
+        f"prepared = attempt(lambda: exec({first!r}))\n"
+        "def remount(path):\n"
+        f"    call('mount', b'none', path.encode(), None, {MS_REMOUNT_BIND_RW}, None)\n"
+        "    open(path + '/planted', 'w').close()\n"
+        "def unmount(path):\n"
+        "    call('umount2', path.encode(), 2)\n"
+        "    return os.listdir(path)\n"
+        "paths = ['/usr', '/etc', '/pfs/local/public', '/etc/ssl/certs', '/proc/sys']\n"
+        "tell(prepared=prepared,\n"
+        "     remount={p: attempt(lambda: remount(p)) for p in paths},\n"
+        "     unmount={p: attempt(lambda: unmount(p)) for p in paths},\n"
+        "     write={p: attempt(lambda: open(p + '/planted', 'w')) for p in paths})",
+    )
+    assert told["prepared"][0] == "did"
+    for what in ("remount", "unmount", "write"):
+        assert all(answer[0] == "refused" for answer in told[what].values()), told
+    assert not Path("/usr/planted").exists()
+    assert not (bench.root / "pfs" / "public" / "planted").exists()
+
+
+@pytest.mark.parametrize("first", ["", IN_A_USER_NAMESPACE], ids=["plainly", "user-namespace"])
+def test_it_reaches_no_device_and_no_kernel_setting(bench: Bench, first: str):
+    told = inside(
+        bench,
+        f"prepared = attempt(lambda: exec({first!r}))\n"
+        "def node(path, kind, major, minor):\n"
+        "    os.mknod(path, kind | 0o666, os.makedev(major, minor))\n"
+        "    return open(path, 'rb').read(1)\n"
+        "def disk():\n"
+        "    os.mkdir('/tmp/disk')\n"
+        "    call('mount', b'/dev/vda', b'/tmp/disk', b'ext4', 0, None)\n"
+        "tell(prepared=prepared,\n"
+        "     mem=attempt(lambda: node('/tmp/mem', stat.S_IFCHR, 1, 1)),\n"
+        "     disk=attempt(lambda: node('/tmp/vda', stat.S_IFBLK, 254, 0)),\n"
+        "     mount=attempt(disk),\n"
+        "     core=attempt(lambda: open('/proc/sys/kernel/core_pattern', 'w').write('|/tmp/x')),\n"
+        "     sysrq=attempt(lambda: open('/proc/sysrq-trigger', 'w').write('b')),\n"
+        "     hostname=attempt(lambda: call('sethostname', b'evil', 4)),\n"
+        "     time=attempt(lambda: __import__('time').clock_settime(0, 0)),\n"
+        "     module=attempt(lambda: call('syscall', 313, 0, b'', 0)),\n"
+        "     reboot=attempt(lambda: call('reboot', 0)),\n"
+        "     raw=attempt(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW)))",
+    )
+    assert told.pop("prepared")[0] == "did"
+    assert {what for what, answer in told.items() if answer[0] != "refused"} == set()
+
+
+def test_it_gains_nothing_from_a_set_uid_file_or_chroot(bench: Bench):
+    told = inside(
+        bench,
+        "import shutil\n"
+        "shutil.copy('/bin/sh', 'shell'); os.chmod('shell', 0o6755)\n"
+        "tell(setuid=attempt(lambda: os.setuid(0)),\n"
+        "     su=attempt(lambda: subprocess.check_output(['/bin/su', '-c', 'id'], stderr=-1)),\n"
+        "     own=attempt(lambda: subprocess.check_output(['./shell', '-pc', 'id -u'])),\n"
+        "     chown=attempt(lambda: os.chown('shell', 0, 0)),\n"
+        "     chroot=attempt(lambda: os.chroot('/tmp')),\n"
+        "     setns=attempt(lambda: call('setns', os.open('/proc/1/ns/mnt', 0), 0)))",
+    )
+    assert f"{ACCOUNT_UID}" in told.pop("own")[1]
+    assert {what for what, answer in told.items() if answer[0] != "refused"} == set()
+
+
+def test_public_files_and_the_contract_are_read_only(bench: Bench):
+    (bench.root / "pfs" / "public" / "data").write_text("common")
+    told = inside(
+        bench,
+        "tell(read=attempt(lambda: open('/pfs/local/public/data').read()),\n"
+        "     write=attempt(lambda: open('/pfs/local/public/data', 'w')),\n"
+        "     forge=attempt(lambda: open('/trainer_id', 'w')),\n"
+        "     unlink=attempt(lambda: os.unlink('/trainer_id')),\n"
+        "     move=attempt(lambda: os.rename('/trainer_id', '/x')),\n"
+        "     neighbours=attempt(lambda: os.mkdir('/pfs/local/home/bob')))",
+        files={"/trainer_id": "0\n"},
+    )
+    assert told.pop("read") == ["did", "'common'"]
+    assert {what for what, answer in told.items() if answer[0] != "refused"} == set()
+
+
+# --- controls: ordinary programs ----------------------------------------------------------------
+
+
+def test_a_program_reads_and_writes_its_own_files(bench: Bench):
+    told = inside(
+        bench,
+        "def keep(path):\n"
+        "    open(path, 'w').write('kept'); return open(path).read()\n"
+        "tell(**{p: attempt(lambda: keep(p)) for p in (\n"
+        "    'here', '/pfs/local/home/ann/there', '/tmp/scratch', '/var/tmp/x', '/train.list',\n"
+        "    '/test.list', '/dev/shm/shared', '/dev/termination-log', '/dev/null')},\n"
+        "     home=attempt(lambda: os.path.expanduser('~')),\n"
+        "     user=attempt(lambda: __import__('getpass').getuser()),\n"
+        "     name=attempt(lambda: __import__('pwd').getpwuid(os.getuid()).pw_dir))",
+    )
+    assert told.pop("/dev/null") == ["did", "''"]
+    assert told.pop("home") == told.pop("name") == ["did", "'/pfs/local/home/ann'"]
+    assert told.pop("user") == ["did", "'ann'"]
+    assert all(answer == ["did", "'kept'"] for answer in told.values()), told
+    assert (bench.home() / "there").stat().st_uid == ACCOUNT_UID
+
+
+def test_python_finds_its_libraries_certificates_and_threads(bench: Bench):
+    told = inside(
+        bench,
+        "import multiprocessing, ssl, sqlite3, threading, tempfile, zoneinfo, hashlib\n"
+        "from concurrent.futures import ProcessPoolExecutor\n"
+        "from multiprocessing import shared_memory\n"
+        "def shared():\n"
+        "    block = shared_memory.SharedMemory(create=True, size=100)\n"
+        "    block.buf[0] = 7\n"
+        "    again = shared_memory.SharedMemory(block.name)\n"
+        "    value = again.buf[0]\n"
+        "    again.close(); block.close(); block.unlink(); return value\n"
+        "def pool():\n"
+        "    with ProcessPoolExecutor(2) as workers: return sum(workers.map(abs, [-1, -2]))\n"
+        "def thread():\n"
+        "    out = []\n"
+        "    one = threading.Thread(target=out.append, args=(1,)); one.start(); one.join()\n"
+        "    return out\n"
+        "if __name__ == '__main__':\n"
+        "    tell(ssl=attempt(lambda: len(ssl.create_default_context().get_ca_certs()) >= 0),\n"
+        "         shared=attempt(shared), pool=attempt(pool), thread=attempt(thread),\n"
+        "         lock=attempt(lambda: multiprocessing.Lock().acquire()),\n"
+        "         run=attempt(lambda: subprocess.check_output(['ls', '/']) != b''),\n"
+        "         pty=attempt(lambda: len(os.openpty())),\n"
+        "         library=attempt(lambda: __import__('paddlecloud').__name__),\n"
+        "         cores=attempt(os.cpu_count),\n"
+        "         own=attempt(lambda: socket.gethostbyname(socket.gethostname())),\n"
+        "         local=attempt(lambda: socket.gethostbyname('localhost')))",
+        address="127.0.3.4",
+    )
+    assert all(answer[0] == "did" for answer in told.values()), told
+    assert told["own"][1] == "'127.0.3.4'"
+    assert told["local"][1] == "'127.0.0.1'"
+    assert told["cores"][1] == str(os.cpu_count())
+
+
+def test_replicas_meet_on_loopback(bench: Bench):
+    server = bench.python(
+        "import socket\n"
+        "listener = socket.create_server(('127.0.7.7', 0))\n"
+        "open('port', 'w').write(str(listener.getsockname()[1]))\n"
+        "print('listening', flush=True)\n"
+        "print(listener.accept()[0].recv(100).decode(), flush=True)\n"
+    )
+    bench.says(server, "listening")
+    bench.output_of(
+        "python -c 'import socket; "
+        'socket.create_connection(("127.0.7.7", int(open("port").read()))).send(b"hello")\''
+    )
+    assert bench.exit_of(server).ok
+    assert bench.log(server) == "listening\nhello\n"
+
+
+def test_the_shell_program_of_generation_a_runs_unmodified(bench: Bench):
+    """Reads its id and the count, takes every second file of a glob, writes /train.list."""
+    data = bench.home() / "data"
+    data.mkdir()
+    for number in range(4):
+        (data / f"imikolov_train-{number:05d}-of-00004").write_text(f"{number}\n")
+    for path in (data, *data.iterdir()):
+        os.chown(path, ACCOUNT_UID, ACCOUNT_UID)
+    bench.put(
+        "train.py",
+        "import glob\n"
+        "trainer_id = int(open('/trainer_id').readline()[:-1])\n"
+        "trainer_count = int(open('/trainer_count').readline()[:-1])\n"
+        "files = sorted(glob.glob('/pfs/local/home/ann/data/imikolov_train-*'))\n"
+        "own = [f for n, f in enumerate(files) if n % trainer_count == trainer_id]\n"
+        "open('/train.list', 'w').write('\\n'.join(own))\n"
+        "print(open('/train.list').read())\n",
+    )
+    text = bench.output_of("python train.py", files={"/trainer_id": "1\n", "/trainer_count": "2\n"})
+    assert [line[-14:] for line in text.split()] == ["00001-of-00004", "00003-of-00004"]
+
+
+# --- what may go wrong in making one ------------------------------------------------------------
+
+
+def test_what_bubblewrap_complains_of_is_the_reason_of_the_failed_start(bench: Bench):
+    end = bench.exit_of(bench.start("true", files={"/usr/share/planted": "x"}))
+    assert end.cause == EndCause.START_FAILED
+    assert "bwrap:" in end.message
+    assert "planted" in end.message
+
+
+def test_a_sandbox_that_is_required_and_missing_is_refused(tmp_path: Path, monkeypatch):
+    from paddlecloud.core.errors import Unavailable
+
+    monkeypatch.setenv("PATH", "/nowhere")
+    config = LocalConfig(tmp_path / "state", tmp_path / "pfs", sandbox="bwrap")
+    with pytest.raises(Unavailable, match="bubblewrap"):
+        Processes(config, lambda _: None)
+
+
+def test_without_bubblewrap_the_platform_says_what_that_means(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    processes = Processes(LocalConfig(tmp_path / "state", tmp_path / "pfs"), lambda _: None)
+    try:
+        assert not processes.sandboxed
+        (note,) = [note for note in processes.notes() if "sandbox" in note]
+        assert "bubblewrap (bwrap) is not installed" in note
+    finally:
+        processes.close()
+
+
+def test_a_changed_resolv_conf_reaches_the_next_sandbox(bench: Bench, monkeypatch, tmp_path):
+    from paddlecloud.engines.local import etc
+
+    host = tmp_path / "etc"
+    host.mkdir()
+    (host / "resolv.conf").write_text("nameserver 192.0.2.1\n")
+    monkeypatch.setattr(etc, "_HOST", host)
+    monkeypatch.setattr(etc, "_LOOK_AGAIN_S", 0)
+    assert "192.0.2.1" in bench.output_of("cat /etc/resolv.conf")
+    (host / "resolv.conf").write_text("nameserver 192.0.2.22\n")
+    assert "192.0.2.22" in bench.output_of("cat /etc/resolv.conf")
+
+
+def test_the_hostname_is_the_replicas(bench: Bench):
+    key = ReplicaKey("job-h", 1, bench.key(0).role, 3, 1)
+    assert bench.output_of("hostname", key=key, job_name="wide-deep") == "wide-deep-trainer-3\n"
+    assert "wide-deep" not in subprocess.check_output(["hostname"], text=True)
