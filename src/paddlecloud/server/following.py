@@ -25,7 +25,10 @@ log = logging.getLogger(__name__)
 
 READ_BYTES = 64 * 1024
 _KEPT_PIECES = 16
-_GATHER_S = 0.02  # lines that come within this are sent together
+# Lines that come within this are sent together; longer the more have to be sent to, so that a
+# crowd costs the server a bounded part of a core.
+_GATHER_S = 0.02
+_GATHER_PER_FOLLOWER_S = 0.0003
 _MAX_WAIT_S = 5.0  # a wait nobody needs any more holds its thread this long
 _AFTER_ERROR_S = 1.0
 
@@ -97,7 +100,7 @@ class Pump:
         while not self.is_end:
             try:
                 await self._advance()
-                await asyncio.sleep(_GATHER_S)
+                await asyncio.sleep(_GATHER_S + _GATHER_PER_FOLLOWER_S * len(self.listeners))
             except Exception:
                 log.exception("reading the log of %s failed; again in a second", self.key)
                 await asyncio.sleep(_AFTER_ERROR_S)

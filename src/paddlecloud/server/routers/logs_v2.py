@@ -9,7 +9,6 @@ from typing import Any
 from paddlecloud.core.errors import Unavailable
 from paddlecloud.core.observed import ReplicaKey
 from paddlecloud.core.phases import TERMINAL
-from paddlecloud.engines.protocols import Engine
 from paddlecloud.server.exchange import Answer, Request, encode
 from paddlecloud.server.following import Pump
 from paddlecloud.server.notifying import job_subject
@@ -40,12 +39,15 @@ async def _within(process: Process, awaitable: Any) -> Any:
 
 
 async def read_logs(request: Request, stream: Stream, pool: Pool) -> Answer | None:
-    job_id = await pool.run(job_rows.find_id, request.caller, request.segments["ref"])
-    if request.params["follow"]:
-        follower = Follower(job_id, request.params, stream, pool)
-        await follower.run()
-        return None
-    return await _read_part(job_id, request.params)
+    asked, ref = request.params, request.segments["ref"]
+    if not asked["follow"]:
+        job_id = await pool.run(job_rows.find_id, request.caller, ref)
+        return await _read_part(job_id, asked)
+    followed = await pool.run(
+        logs.find_followed, request.caller, ref, asked["run"], asked["replica"]
+    )
+    await Follower(followed, asked, stream, pool).run()
+    return None
 
 
 async def _read_part(job_id: str, asked: Any) -> Answer:
@@ -95,9 +97,9 @@ class _Notice:
 class Follower:
     """One client following one run of one job."""
 
-    def __init__(self, job_id: str, asked: Any, stream: Stream, pool: Pool) -> None:
+    def __init__(self, followed: logs.Followed, asked: Any, stream: Stream, pool: Pool) -> None:
         self._process = here()
-        self._job_id = job_id
+        self._followed = followed
         self._asked = asked
         self._stream = stream
         self._pool = pool
@@ -108,16 +110,9 @@ class Follower:
         self._phase = ""
 
     async def run(self) -> None:
-        name, run = await self._pool.run(job_rows.check_run, self._job_id, self._asked["run"])
-        replica = self._asked["replica"]
-        self._chosen = logs.parse_replica(replica, name) if replica else None
-        self._run = run
-        self._engine: Engine = await self._pool.run(logs.engine_of, self._job_id)
         self._stream.tell(self._notice)
-        with (
-            ExitStack() as self._stack,
-            self._process.hub.listening(self._notice, job_subject(self._job_id)),
-        ):
+        subject = job_subject(self._followed.job_id)
+        with ExitStack() as self._stack, self._process.hub.listening(self._notice, subject):
             await self._refresh()
             await self._stream.start(_NDJSON)
             await self._follow()
@@ -143,10 +138,11 @@ class Follower:
     async def _refresh(self) -> None:
         """Read the rows; begin with attempts that are new."""
         self._notice.rows_changed = False
-        view = await self._pool.run(logs.read_run, self._job_id, self._run)
+        followed = self._followed
+        view = await self._pool.run(logs.read_run, followed.job_id, followed.run)
         first = not self._phase
         self._phase = view.phase
-        keys = logs.choose(view, self._chosen)
+        keys = logs.choose(view, followed.replica)
         latest = {(key.role, key.index): key for key in keys}
         for key in keys:
             if key in self._pumps:
@@ -159,13 +155,13 @@ class Follower:
                     self._process,
                     self._process.pumps.reads.run(
                         logs.tail_start,
-                        self._engine,
+                        followed.engine,
                         key,
                         self._asked["tail"],
                         self._process.configuration.limits.log_read_bytes,
                     ),
                 )
-            following = self._process.pumps.following(self._engine, key, self._notice.event)
+            following = self._process.pumps.following(followed.engine, key, self._notice.event)
             self._pumps[key] = self._stack.enter_context(following)
             self._cursors[key] = start or 0
 

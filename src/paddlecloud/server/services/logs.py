@@ -13,6 +13,7 @@ from paddlecloud.core.errors import InvalidInput, NotFound
 from paddlecloud.core.jobspec import Role
 from paddlecloud.core.observed import ReplicaKey
 from paddlecloud.engines.protocols import Engine, LogSlice
+from paddlecloud.server.authentication import Principal
 from paddlecloud.server.database import fetch
 from paddlecloud.server.process import here
 from paddlecloud.server.services import job_rows
@@ -20,6 +21,16 @@ from paddlecloud.server.services import job_rows
 _REPLICA = re.compile(r"(?:(?P<job>.+)-)?(?P<role>trainer|pserver|heter|master)-(?P<index>\d{1,6})")
 _BACK_BYTES = 64 * 1024
 _RULE = "=" * 26
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What a follower asked for, found."""
+
+    job_id: str
+    run: int
+    replica: tuple[Role, int] | None  # None = all
+    engine: Engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +64,14 @@ def read_run(job_id: str, run: int) -> RunView:
     return RunView(
         rows[0][0], tuple(ReplicaKey(job_id, run, Role(row[0]), row[1], row[2]) for row in keys)
     )
+
+
+def find_followed(caller: Principal, ref: str, run: int | None, replica: str | None) -> Followed:
+    """Everything a follower needs to know, in one go on one thread."""
+    job_id = job_rows.find_id(caller, ref)
+    name, run = job_rows.check_run(job_id, run)
+    chosen = parse_replica(replica, name) if replica else None
+    return Followed(job_id, run, chosen, engine_of(job_id))
 
 
 def parse_replica(text: str, job_name: str) -> tuple[Role, int]:
