@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from paddlecloud.core.observed import EndCause
 from paddlecloud.core.resources import Resources
-from paddlecloud.engines.local import cgroups
+from paddlecloud.engines.local import cgroups, hierarchies
 from paddlecloud.engines.local.cgroups import SHIM_BYTES, Cgroups, cpu_shares, cpu_weight
-from tests.engines.local.bench import HELD, Bench, a_mark, processes_with
+from tests.engines.local.bench import HELD, Bench, a_mark, processes_with, until
 
 MIB = 2**20
 HOG = "block = bytearray(400 * 2**20)\nprint('got it', flush=True)\n"
@@ -82,7 +83,7 @@ def test_without_cgroups_a_process_cannot_get_the_memory(make_bench, way: str):
 def test_without_cgroups_address_space_may_still_be_reserved(make_bench, way: str):
     """JAX, Go and CUDA reserve far more than they use; RLIMIT_AS would refuse them."""
     bench: Bench = make_bench(way)
-    private = "mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_NORESERVE"
+    private = "mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000"  # MAP_NORESERVE
     reserve = f"import mmap; mmap.mmap(-1, 2**36, flags={private}, prot=0)"  # PROT_NONE
     key = bench.start(f"python -c '{reserve}'", resources=Resources(memory_bytes=200 * MIB))
     assert bench.exit_of(key).ok, bench.log(key)
@@ -168,9 +169,6 @@ def test_groups_are_gone_when_the_attempt_is(make_bench, way: str):
     bench.processes.stop(key, 0)
     bench.ended(key)
     assert not any(path.exists() for path in groups)
-    bench.processes.close()
-    assert not any(path.parent.exists() for path in groups)
-    bench.open()
 
 
 @pytest.mark.needs("cgroup")
@@ -178,12 +176,12 @@ def test_groups_left_by_a_killed_platform_are_swept(make_bench):
     bench: Bench = make_bench("plain")
     key = bench.start("echo ready; sleep 1000")
     bench.says(key, "ready")
-    (base,) = {groups_of(bench, key)[0].parent}
-    stray = base / "stray"
+    group = groups_of(bench, key)[0]
+    stray = group.with_name(group.name.partition(".")[0] + ".stray")
     stray.mkdir()
     bench.reopen()
     assert not stray.exists()
-    assert groups_of(bench, key)[0].exists()
+    assert group.exists()
 
 
 # --- version 2, on a tree of plain files ---------------------------------------------------------
@@ -198,15 +196,15 @@ def tree(tmp_path: Path) -> Path:
 
 
 def test_version_2_gets_its_own_words_for_the_same_limits(tree: Path):
-    made = Cgroups(dict.fromkeys(("memory", "cpu", "pids"), tree), 2, pids_limit=99)
+    made = Cgroups(dict.fromkeys(("memory", "cpu", "pids"), tree), 2, "ours", pids_limit=99)
     group = made.planned("x")
     assert group is not None
-    assert group.dirs == (tree / "x",)
-    (tree / "x").mkdir()
+    assert group.dirs == (tree / "ours.x",)
+    (tree / "ours.x").mkdir()
     for name in ("memory.max", "memory.swap.max", "memory.oom.group", "cpu.weight", "pids.max"):
-        (tree / "x" / name).touch()
+        (tree / "ours.x" / name).touch()
     made.make(group, Resources(cpu_milli=1000, memory_bytes=64 * MIB))
-    said = {path.name: path.read_text() for path in (tree / "x").iterdir()}
+    said = {path.name: path.read_text() for path in (tree / "ours.x").iterdir()}
     assert said == {
         "memory.max": str(64 * MIB + SHIM_BYTES),
         "memory.swap.max": "0",
@@ -224,7 +222,7 @@ def test_version_2_counts_its_out_of_memory_kills(tree: Path):
 
 
 def test_where_nothing_may_be_made_there_is_nothing_to_make():
-    none = Cgroups({}, 0, pids_limit=99)
+    none = cgroups.no_cgroups()
     assert none.planned("x") is None
     assert not none.controls_memory
     assert not none.controls_cpu
@@ -233,26 +231,90 @@ def test_where_nothing_may_be_made_there_is_nothing_to_make():
 @pytest.mark.needs("cgroup")
 def test_what_the_machine_permits_is_found_by_trying(tmp_path: Path):
     found = cgroups.find_cgroups(tmp_path, 99)
-    try:
-        assert found.controls_memory or found.controls_cpu
-    finally:
-        found.close()
-    name = found._bases and next(iter(found._bases.values())).name
-    assert not list(Path("/sys/fs/cgroup").glob(f"*/{name}"))
+    assert found.controls_memory or found.controls_cpu
+    assert not any(list(p.glob(found._prefix + "*")) for p in found._parents.values())
 
 
 def test_a_machine_without_cgroups_is_said_to_have_none(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(cgroups, "_mounts", list)
+    monkeypatch.setattr(hierarchies, "mounts", list)
     assert cgroups.find_cgroups(tmp_path, 99).planned("x") is None
 
 
-def test_a_read_only_hierarchy_is_not_used(tmp_path: Path, monkeypatch):
-    locked = tmp_path / "locked"
-    locked.mkdir()
-    (locked / "cgroup.controllers").write_text("memory cpu pids\n")
-    monkeypatch.setattr(cgroups, "_mounts", lambda: [(str(locked), "cgroup2", {"ro"})])
-    monkeypatch.setattr(cgroups, "_own_groups", lambda: {"": "/"})
-    if os.geteuid() == 0:
-        monkeypatch.setattr(cgroups, "_can_enter", lambda _: False)
+class FakeVersion2:
+    """A tree of plain files that answers like the kernel: what a parent hands down, a child has."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch, own: str) -> None:
+        self.root = root
+        self.enterable: set[Path] = set()
+        monkeypatch.setattr(hierarchies, "mounts", lambda: [(str(root), "cgroup2", {"rw"})])
+        monkeypatch.setattr(hierarchies, "own_groups", lambda: {"": own})
+        monkeypatch.setattr(cgroups, "_can_enter", lambda p: p.parent in self.enterable)
+
+    def add(self, path: str, offered: str, handed_down: str, *, enterable: bool) -> Path:
+        group = self.root / path
+        group.mkdir(parents=True, exist_ok=True)
+        (group / "cgroup.controllers").write_text(offered)
+        (group / "cgroup.subtree_control").write_text(handed_down)
+        if enterable:
+            self.enterable.add(group)
+        return group
+
+
+def test_version_2_takes_the_nearest_group_that_hands_down_what_is_needed(tmp_path, monkeypatch):
+    fake = FakeVersion2(tmp_path / "v2", monkeypatch, "/user/session")
+    fake.add("", "memory cpu pids io", "memory cpu pids", enterable=True)
+    good = fake.add("user", "memory cpu pids", "memory cpu pids", enterable=True)
+    fake.add("user/session", "memory cpu pids", "", enterable=True)
+    group = cgroups.find_cgroups(tmp_path, 99).planned("x")
+    assert group is not None
+    assert group.dirs[0].parent == good
+
+
+def test_version_2_does_not_take_a_group_it_cannot_move_a_process_into(tmp_path, monkeypatch):
+    """As below a systemd user manager: the directory may be made, but nobody may enter."""
+    fake = FakeVersion2(tmp_path / "v2", monkeypatch, "/user")
+    fake.add("", "memory cpu pids", "memory cpu pids", enterable=False)
+    fake.add("user", "memory cpu pids", "memory cpu pids", enterable=False)
     assert cgroups.find_cgroups(tmp_path, 99).planned("x") is None
-    assert list(locked.iterdir()) == [locked / "cgroup.controllers"]
+    assert not list((tmp_path / "v2").rglob("paddlecloud-*"))
+
+
+def test_version_2_asks_the_root_to_hand_down_what_it_has(tmp_path, monkeypatch):
+    fake = FakeVersion2(tmp_path / "v2", monkeypatch, "/")
+    root = fake.add("", "memory cpu pids", "", enterable=True)
+    cgroups.find_cgroups(tmp_path, 99)
+    assert (root / "cgroup.subtree_control").read_text() == "+memory +cpu +pids"
+
+
+# --- killing a group, in every hierarchy this machine has ----------------------------------------
+
+
+@pytest.mark.needs("cgroup")
+def test_a_group_is_killed_whole_in_every_hierarchy():
+    places = [Path(where) for where, _, _ in hierarchies.mounts()]
+    tried = 0
+    for place in places:
+        path = place / f"paddlecloud-test-{os.getpid()}"
+        try:
+            path.mkdir()
+        except OSError:
+            continue
+        group, mark = cgroups.Group((path,)), a_mark()
+        script = f'echo 0 > "$0"/cgroup.procs && for i in 1 2 3; do sleep {mark} & done; wait'
+        shell = subprocess.Popen(["/bin/sh", "-c", script, str(path)], stderr=subprocess.DEVNULL)
+        try:
+            until(lambda: len(processes_with(mark)) == 4 or shell.poll() is not None)  # noqa: B023
+            if shell.poll() is None:
+                tried += 1
+                assert group.pids() == set(processes_with(mark))
+                group.kill()
+                shell.wait()
+                until(lambda: not group.pids(), "dying")  # noqa: B023
+                assert processes_with(mark) == []
+        finally:
+            shell.kill()
+            shell.wait()
+            until(lambda: not group.pids(), "dying")  # noqa: B023
+            group.remove()
+        assert not path.exists()
+    assert tried

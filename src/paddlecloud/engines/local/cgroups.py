@@ -1,7 +1,7 @@
 """Memory, CPU and process limits by cgroup, where this machine lets us.
 
-One group per attempt, below one group per state directory, below our own cgroup or the
-hierarchy's root, whichever may be written. Version 1 (a hierarchy per controller), version 2
+One group per attempt, named after the state directory and the attempt, below our own cgroup or
+one above it, whichever may be written. Version 1 (a hierarchy per controller), version 2
 (one for all) and no cgroups at all are supported. It never touches a group it did not make.
 """
 
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paddlecloud.core.resources import Resources
+from paddlecloud.engines.local import hierarchies
 
 SHIM_BYTES = 4 * 2**20  # what our own shim takes of a group: the program gets its memory in full
 _CONTROLLERS = ("memory", "cpu", "pids")
@@ -101,34 +102,38 @@ class Group:
 
 
 class Cgroups:
-    """Makes groups. `bases` are this platform's own directories, one per hierarchy."""
+    """Makes groups below `parents`: controller → directory; version 2 has one for all."""
 
-    def __init__(self, bases: dict[str, Path], version: int, pids_limit: int) -> None:
-        self._bases = bases  # controller → directory; version 2 has the same one thrice
+    def __init__(
+        self, parents: dict[str, Path], version: int, prefix: str, pids_limit: int
+    ) -> None:
+        self._parents = parents
         self._version = version
+        self._prefix = prefix
         self._pids_limit = pids_limit
 
     @property
     def controls_memory(self) -> bool:
-        return "memory" in self._bases
+        return "memory" in self._parents
 
     @property
     def controls_cpu(self) -> bool:
-        return "cpu" in self._bases
+        return "cpu" in self._parents
 
     def planned(self, name: str) -> Group | None:
         """The group that `make` would make; None where there is nothing to make it with."""
-        if not self._bases:
+        if not self._parents:
             return None
-        return Group(tuple(dict.fromkeys(base / name for base in self._bases.values())))
+        directory = f"{self._prefix}.{name}"
+        return Group(tuple(dict.fromkeys(parent / directory for parent in self._parents.values())))
 
     def make(self, group: Group, resources: Resources) -> None:
         """Make a planned group and set its limits."""
         for path in group.dirs:
             path.mkdir(exist_ok=True)
-        for controller, base in self._bases.items():
+        for controller, parent in self._parents.items():
             for file, value in self._settings(controller, resources):
-                path = base / group.dirs[0].name / file
+                path = parent / group.dirs[0].name / file
                 if path.exists():
                     _write(path, value)
 
@@ -151,36 +156,11 @@ class Cgroups:
     def sweep(self, wanted: Sequence[Group]) -> None:
         """Remove the empty groups of attempts that are over; a group in use stays."""
         keep = {path for group in wanted for path in group.dirs}
-        for base in dict.fromkeys(self._bases.values()):
-            for path in [p for p in base.iterdir() if p.is_dir() and p not in keep]:
-                with contextlib.suppress(OSError):
-                    os.rmdir(path)
-
-    def close(self) -> None:
-        """Remove our own directories if nothing is left in them."""
-        for base in dict.fromkeys(self._bases.values()):
-            with contextlib.suppress(OSError):
-                os.rmdir(base)
-
-
-def _own_groups() -> dict[str, str]:
-    """controller → our path in its hierarchy; the empty controller is version 2."""
-    own: dict[str, str] = {}
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
-        _, controllers, path = line.split(":", 2)
-        for controller in controllers.split(","):
-            own[controller] = path
-    return own
-
-
-def _mounts() -> list[tuple[str, str, set[str]]]:
-    """(mount point, file system type, options) of every cgroup hierarchy."""
-    found = []
-    for line in Path("/proc/self/mounts").read_text().splitlines():
-        _, where, kind, options, *_ = line.split()
-        if kind in ("cgroup", "cgroup2"):
-            found.append((where, kind, set(options.split(","))))
-    return found
+        for parent in dict.fromkeys(self._parents.values()):
+            for path in parent.glob(f"{self._prefix}.*"):
+                if path not in keep:
+                    with contextlib.suppress(OSError):
+                        os.rmdir(path)
 
 
 def _can_enter(path: Path) -> bool:
@@ -189,50 +169,68 @@ def _can_enter(path: Path) -> bool:
     return subprocess.run(command, capture_output=True).returncode == 0
 
 
-def _usable(parent: Path, name: str, required: str) -> Path | None:
-    """Our directory below `parent`, if a group in it would work."""
-    base = parent / name
-    probe = base / "probe"
+def _is_usable(parent: Path, prefix: str) -> bool:
+    """Whether a group may be made below `parent` and a process put into it."""
+    probe = parent / f"{prefix}.probe-{os.getpid()}"
     try:
-        base.mkdir(exist_ok=True)
-        if required:
-            _write(base / "cgroup.subtree_control", required)
-        probe.mkdir(exist_ok=True)
-        works = _can_enter(probe)
+        probe.mkdir()
     except OSError:
-        works = False
-    for path in (probe, *(() if works else (base,))):
+        return False
+    try:
+        return _can_enter(probe)
+    finally:
+        os.rmdir(probe)
+
+
+def _find_version_1(prefix: str) -> dict[str, Path]:
+    parents: dict[str, Path] = {}
+    for controller in _CONTROLLERS:
+        path = hierarchies.own_path(controller, "cgroup")
+        # Our own group, so that limits on us hold for our replicas; else the top.
+        for parent in (path[0], path[-1]) if path else ():
+            if controller not in parents and _is_usable(parent, prefix):
+                parents[controller] = parent
+    return parents
+
+
+def _handed_down(parent: Path, is_top: bool) -> list[str]:
+    """The controllers that groups below `parent` have."""
+
+    def wanted(file: str) -> list[str]:
+        offered = (parent / file).read_text().split()
+        return [controller for controller in _CONTROLLERS if controller in offered]
+
+    if is_top and wanted("cgroup.subtree_control") != wanted("cgroup.controllers"):
+        # Only the top may hand down while it has processes. It harms nobody and is usual.
         with contextlib.suppress(OSError):
-            os.rmdir(path)
-    return base if works else None
+            more = " ".join(f"+{controller}" for controller in wanted("cgroup.controllers"))
+            _write(parent / "cgroup.subtree_control", more)
+    return wanted("cgroup.subtree_control")
 
 
-def _candidates(mount: str, own: str | None) -> list[Path]:
-    root = Path(mount)
-    inside = root / (own or "/").lstrip("/")
-    return [path for path in dict.fromkeys((inside, root)) if path.is_dir()]
+def _find_version_2(prefix: str) -> dict[str, Path]:
+    path = hierarchies.own_path("", "cgroup2")
+    best: dict[str, Path] = {}
+    for parent in path:
+        try:
+            controllers = _handed_down(parent, is_top=parent == path[-1])
+        except OSError:
+            continue
+        if len(controllers) > len(best) and _is_usable(parent, prefix):
+            best = dict.fromkeys(controllers, parent)
+    return best
 
 
 def find_cgroups(state_dir: Path, pids_limit: int) -> Cgroups:
     """What this machine permits, found by trying."""
-    name = "paddlecloud-" + hashlib.sha256(os.fsencode(state_dir.resolve())).hexdigest()[:10]
-    own = _own_groups()
-    bases: dict[str, Path] = {}
-    for where, kind, options in _mounts():
-        if kind != "cgroup":
-            continue
-        for controller in set(_CONTROLLERS) & options:
-            for parent in _candidates(where, own.get(controller)):
-                if controller not in bases and (base := _usable(parent, name, "")):
-                    bases[controller] = base
-    if bases:
-        return Cgroups(bases, 1, pids_limit)
-    for where, kind, _ in _mounts():
-        if kind != "cgroup2":
-            continue
-        for parent in _candidates(where, own.get("")):
-            offered = (parent / "cgroup.controllers").read_text().split()
-            enabled = [c for c in _CONTROLLERS if c in offered]
-            if base := _usable(parent, name, " ".join(f"+{c}" for c in enabled)):
-                return Cgroups(dict.fromkeys(enabled or ["kill"], base), 2, pids_limit)
-    return Cgroups({}, 0, pids_limit)
+    digest = hashlib.sha256(os.fsencode(state_dir.resolve())).hexdigest()
+    prefix = f"paddlecloud-{digest[:10]}"
+    parents = _find_version_1(prefix)
+    if parents:
+        return Cgroups(parents, 1, prefix, pids_limit)
+    parents = _find_version_2(prefix)
+    return Cgroups(parents, 2, prefix, pids_limit)
+
+
+def no_cgroups() -> Cgroups:
+    return Cgroups({}, 0, "", 0)

@@ -1,11 +1,13 @@
-"""What this machine has to give: cores, memory, GPUs."""
+"""What this machine has to give: cores, memory, GPUs. Asked by the engine when it starts."""
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 
 from paddlecloud.core.resources import Resources
+from paddlecloud.engines.local import hierarchies
 from paddlecloud.engines.local.config import LocalConfig
 
 FAKE_GPUS = "PADDLECLOUD_FAKE_GPUS"
@@ -25,20 +27,43 @@ def count_gpus(config: LocalConfig) -> int:
 
 
 def count_cores() -> int:
-    """Cores this process may use: affinity and, in a container, the cgroup's quota."""
-    return max(1, min(len(os.sched_getaffinity(0)), _quota_cores()))
+    """Cores this process may use: by affinity and, in a container, by the cgroup's quota."""
+    return max(1, min(len(os.sched_getaffinity(0)), math.ceil(_quota_cores())))
 
 
-def _quota_cores() -> int:
-    return 1 << 20
+def _number(path: Path, place: int = 0) -> int | None:
+    """The n-th number in a file of the kernel's; None where there is none, or no limit."""
+    try:
+        return int(path.read_text().split()[place])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _quota_cores() -> float:
+    """The smallest quota on our way up; infinite if there is none."""
+    quotas = [math.inf]
+    for group in hierarchies.own_path("cpu", "cgroup"):
+        quota, period = _number(group / "cpu.cfs_quota_us"), _number(group / "cpu.cfs_period_us")
+        if quota and period and quota > 0:
+            quotas.append(quota / period)
+    for group in hierarchies.own_path("", "cgroup2"):
+        quota, period = _number(group / "cpu.max"), _number(group / "cpu.max", 1)
+        if quota and period:
+            quotas.append(quota / period)
+    return min(quotas)
+
+
+def _limit_bytes() -> float:
+    """The smallest memory limit on our way up; infinite if there is none."""
+    files = [g / "memory.limit_in_bytes" for g in hierarchies.own_path("memory", "cgroup")]
+    files += [g / "memory.max" for g in hierarchies.own_path("", "cgroup2")]
+    return min((limit for f in files if (limit := _number(f)) is not None), default=math.inf)
 
 
 def memory_bytes(config: LocalConfig) -> int:
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemTotal:"):
-            total = int(line.split()[1]) * 1024
-            return max(0, total - config.memory_reserve_bytes)
-    return 0
+    """What may be granted to jobs: what there is, less the reserve."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(0, int(min(total, _limit_bytes())) - config.memory_reserve_bytes)
 
 
 def machine(config: LocalConfig) -> Resources:

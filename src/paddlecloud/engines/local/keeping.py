@@ -429,5 +429,3 @@ class Keeper:
                 if fd >= 0:
                     os.close(fd)
             kept.pidfd = kept.shim_fd = kept.info_fd = -1
-        if not live:
-            self._cgroups.close()

@@ -16,7 +16,7 @@ from paddlecloud.core.errors import Unavailable
 from paddlecloud.core.observed import ReplicaKey, ReplicaObserved
 from paddlecloud.engines.local import inventory
 from paddlecloud.engines.local.attempts import attempt_path
-from paddlecloud.engines.local.cgroups import Cgroups, find_cgroups
+from paddlecloud.engines.local.cgroups import find_cgroups, no_cgroups
 from paddlecloud.engines.local.config import LocalConfig
 from paddlecloud.engines.local.keeping import Keeper
 from paddlecloud.engines.local.logs import LogFile
@@ -45,7 +45,7 @@ class Processes:
         self._cgroups = (
             find_cgroups(config.state_dir, config.pids_limit)
             if config.use_cgroups
-            else Cgroups({}, 0, config.pids_limit)
+            else no_cgroups()
         )
         self._keeper = Keeper(
             config,
