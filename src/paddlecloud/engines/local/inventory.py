@@ -20,15 +20,21 @@ def count_gpus(config: LocalConfig) -> int:
     fake = os.environ.get(FAKE_GPUS, "")
     if fake.isdigit():
         return int(fake)
-    known_to_driver = Path("/proc/driver/nvidia/gpus")
-    if known_to_driver.is_dir():
-        return len(list(known_to_driver.iterdir()))
-    return len([p for p in Path("/dev").glob("nvidia[0-9]*") if p.name[6:].isdigit()])
+    return count_devices(Path("/"))
+
+
+def count_devices(root: Path) -> int:
+    """The cards NVIDIA's driver knows, or else their device files."""
+    try:
+        return len(list((root / "proc/driver/nvidia/gpus").iterdir()))
+    except OSError:
+        names = [path.name.removeprefix("nvidia") for path in (root / "dev").glob("nvidia[0-9]*")]
+        return len([name for name in names if name.isdigit()])
 
 
 def count_cores() -> int:
     """Cores this process may use: by affinity and, in a container, by the cgroup's quota."""
-    return max(1, min(len(os.sched_getaffinity(0)), math.ceil(_quota_cores())))
+    return max(1, math.ceil(min(len(os.sched_getaffinity(0)), _quota_cores())))
 
 
 def _number(path: Path, place: int = 0) -> int | None:
