@@ -27,6 +27,13 @@ class Forgetful(FakeEngine):
         super().put(job)
 
 
+class Refusing(FakeEngine):
+    """No `put` ever works."""
+
+    def put(self, job: JobRun) -> None:
+        raise OSError("never")
+
+
 class Alone(FakeEngine):
     """No sandbox: one account only."""
 

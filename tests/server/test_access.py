@@ -107,6 +107,19 @@ def test_an_administrator_may_kill_anothers_job_by_its_id(server: Running, user:
     assert (ended["phase"], ended["reason"]) == ("Killed", "killed by root")
 
 
+@pytest.mark.parametrize("body", [b"[" * 200_000, b"{", b"[]", b"\xff", b'"x"', b"x" * 2**21])
+def test_survives_any_body(user: Caller, body: bytes) -> None:
+    answer = user.post("/api/v2/jobs", body)
+    assert answer.status in (400, 413)
+    assert answer.json["field"] == "body"
+
+
+def test_the_head_of_a_stream_is_refused(user: Caller) -> None:
+    user.submit("headless", "fake hold=1")
+    assert user.call("HEAD", "/api/v2/jobs/headless/logs?follow=1").status == 405
+    assert user.call("HEAD", "/api/v2/jobs/headless").status == 200
+
+
 # --- the token of a job ------------------------------------------------------------------------
 
 

@@ -61,7 +61,19 @@ def test_is_not_fooled_by_an_engine_that_lies(make_server) -> None:
     assert [event["reason"] for event in events] == ["Submitted", "Started", "Succeeded"]
     assert server.admin.get("/api/v2/jobs/job-ffffffffffffffff").status == 404
     assert server.admin.get("/api/v2/jobs?phase=all").json["items"][0]["id"] == job["id"]
+    server.admin.submit("next")  # another batch, in which the first is said to run again
+    server.admin.wait("next")
     assert server.admin.get("/api/v2/jobs/honest").json["phase"] == "Succeeded"
+    assert server.admin.get("/api/v2/jobs/honest/runs").json["items"][0]["phase"] == "Succeeded"
+
+
+def test_kills_what_the_engine_does_not_take(make_server) -> None:
+    server: Running = make_server("tests.server.broken_engines:Refusing").start()
+    server.admin.submit("stuck")
+    assert server.admin.wait("stuck", timeout_s=0.3)["phase"] == "Submitted"
+    server.admin.post("/api/v2/jobs/stuck/cancel", {"reason": "give up"})
+    ended = server.admin.wait("stuck")
+    assert (ended["phase"], ended["reason"]) == ("Killed", "give up")
 
 
 def test_serves_one_account_where_there_is_no_sandbox(make_server) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import http.cookies
 import os
 import re
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -62,6 +64,18 @@ def test_the_admin_site_is_for_administrators(server: Running) -> None:
     browser = Browser(server)
     assert browser.log_in("plain").status == 200  # the form again, with a refusal
     assert browser.call("GET", "/admin/").status == 302
+
+
+def test_slows_down_guessing_on_the_admin_page_too(make_server) -> None:
+    server = make_server().start()
+    server.account("chief", password=PASSWORD, admin=True)
+    body = {"username": "chief", "password": "a wrong guess"}
+    assert server.anonymous.post("/api-token-auth/", body).status == 401
+    with closing(sqlite3.connect(server.state / "server.db", timeout=30)) as rows, rows:
+        rows.execute("UPDATE accounts_failedlogins SET count = 30")  # guesses nobody waits for
+    browser = Browser(server)
+    assert browser.log_in("chief").status == 200  # the right password, too soon
+    assert "sessionid" not in browser.cookies
 
 
 @pytest.mark.parametrize(

@@ -366,12 +366,19 @@ class DeadEngine(SlowEngine):
 class LyingEngine(FakeEngine):
     """Speaks of jobs nobody submitted, repeats old cursors, and revives what has ended."""
 
+    _ended: tuple[Change, ...] = ()
+
     def watch(self, after: int, timeout_s: float) -> Sequence[Change]:
         tales = []
         for change in super().watch(after, timeout_s):
             stranger = replace(change, job_id="job-ffffffffffffffff", cursor=change.cursor - 1)
             tales += [stranger, change, replace(change, cursor=1)]
             if change.status is not None and change.status.phase in TERMINAL:
+                self._ended += (change,)
+        # Also in later batches: what has ended would run again.
+        for number, change in enumerate(self._ended, 1):
+            if tales and change.status is not None:
                 alive = replace(change.status, phase=Phase.RUNNING)
-                tales.append(replace(change, cursor=change.cursor + 1, status=alive))
+                cursor = max(tale.cursor for tale in tales) + number
+                tales.append(replace(change, cursor=cursor, status=alive))
         return tales
