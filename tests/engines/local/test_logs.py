@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paddlecloud.core.resources import Resources
 from paddlecloud.engines.local import linux, logs
 from paddlecloud.engines.local.logs import LogFile
 from tests.engines.local.bench import HELD, Bench
@@ -222,7 +223,10 @@ def test_a_flood_neither_grows_the_platform_nor_blocks_the_program(make_bench, w
     """1 GiB as fast as the disk takes it, with a reader following."""
     bench: Bench = make_bench(way, log_cap_bytes=8 * MIB, log_head_bytes=64 * KIB)
     before = resident_bytes()
-    key = bench.start("yes 'a line of an endless log' | head -c 1073741824; echo; echo the end")
+    key = bench.start(
+        "yes 'a line of an endless log' | head -c 1073741824; echo; echo the end",
+        resources=Resources(cpu_milli=4000),
+    )
     cursor = seen = dropped = 0
     while True:
         bench.processes.wait_log(key, cursor, 5.0)

@@ -17,7 +17,7 @@ import pytest
 from paddlecloud.core.observed import EndCause, ReplicaKey
 from paddlecloud.engines.local.config import LocalConfig
 from paddlecloud.engines.local.processes import Processes
-from tests.engines.local.bench import ACCOUNT_UID, OTHER_UID, Bench, a_mark, processes_with
+from tests.engines.local.bench import ACCOUNT_UID, OTHER_UID, Bench, a_mark, processes_with, until
 
 pytestmark = pytest.mark.root
 
@@ -168,6 +168,7 @@ def test_it_sees_and_signals_only_its_own_processes(bench: Bench):
     mark = a_mark()
     other = bench.start(f"echo ready; exec sleep {mark}", account="ann")
     bench.says(other, "ready")
+    until(lambda: any("sleep" in _comm(pid) for pid in processes_with(mark)), "sleeping")
     (victim,) = [pid for pid in processes_with(mark) if "sleep" in _comm(pid)]
     told = inside(
         bench,
