@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,6 +62,8 @@ def pytest_configure(config: pytest.Config) -> None:
             del os.environ[name]
     _session_home = Path(tempfile.mkdtemp(prefix="paddlecloud-tests-"))
     os.environ.update(_environment(_session_home))
+    # A shell starts background jobs with Ctrl-C ignored; tests that press it would wait for ever.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -133,7 +133,7 @@ def test_it_reads_no_file_of_the_platform_nor_of_others(bench: Bench):
         str(bench.config.state_dir),
         str(bench.root),
         "/root",
-        "/root/.ssh",
+        f"{Path.home()}/.ssh",
         "/etc/shadow",
         "/etc/ssl/private",
         "/proc/1/root/etc/shadow",
