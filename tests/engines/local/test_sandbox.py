@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from paddlecloud.core.observed import EndCause, ReplicaKey
+from paddlecloud.engines.local import seccomp
 from paddlecloud.engines.local.config import LocalConfig
 from paddlecloud.engines.local.processes import Processes
 from tests.engines.local.bench import ACCOUNT_UID, OTHER_UID, Bench, a_mark, processes_with, until
@@ -41,6 +42,13 @@ def tell(**results):
 
 @pytest.fixture
 def bench(make_bench) -> Bench:
+    return make_bench("sandbox")
+
+
+@pytest.fixture
+def unfiltered_bench(make_bench, monkeypatch) -> Bench:
+    """As on a machine whose system call numbers we do not know: user namespaces are to be had."""
+    monkeypatch.setattr(seccomp, "make_filter", lambda: None)
     return make_bench("sandbox")
 
 
@@ -225,9 +233,20 @@ IN_A_USER_NAMESPACE = (
 )
 
 
-@pytest.mark.parametrize("first", ["", IN_A_USER_NAMESPACE], ids=["plainly", "user-namespace"])
-def test_it_cannot_make_anything_writable_that_is_not(bench: Bench, first: str):
+TRICKS = [("bench", "", "did"), ("bench", IN_A_USER_NAMESPACE, "refused")]
+TRICKS += [("unfiltered_bench", "", "did"), ("unfiltered_bench", IN_A_USER_NAMESPACE, "did")]
+
+
+@pytest.fixture(params=TRICKS, ids=["plainly", "filtered", "unfiltered", "user-namespace"])
+def trick(request: pytest.FixtureRequest) -> tuple[Bench, str, str]:
+    """Where, what to try first, and whether that succeeds."""
+    name, first, prepared = request.param
+    return request.getfixturevalue(name), first, prepared
+
+
+def test_it_cannot_make_anything_writable_that_is_not(trick):
     """As root with capabilities a job could remount /usr; in a namespace of its own it has some."""
+    bench, first, prepared = trick
     told = inside(
         bench,
         f"prepared = attempt(lambda: exec({first!r}))\n"
@@ -243,15 +262,15 @@ def test_it_cannot_make_anything_writable_that_is_not(bench: Bench, first: str):
         "     unmount={p: attempt(lambda: unmount(p)) for p in paths},\n"
         "     write={p: attempt(lambda: open(p + '/planted', 'w')) for p in paths})",
     )
-    assert told["prepared"][0] == "did"
+    assert told["prepared"][0] == prepared
     for what in ("remount", "unmount", "write"):
         assert all(answer[0] == "refused" for answer in told[what].values()), told
     assert not Path("/usr/planted").exists()
     assert not (bench.root / "pfs" / "public" / "planted").exists()
 
 
-@pytest.mark.parametrize("first", ["", IN_A_USER_NAMESPACE], ids=["plainly", "user-namespace"])
-def test_it_reaches_no_device_and_no_kernel_setting(bench: Bench, first: str):
+def test_it_reaches_no_device_and_no_kernel_setting(trick):
+    bench, first, prepared = trick
     told = inside(
         bench,
         f"prepared = attempt(lambda: exec({first!r}))\n"
@@ -273,7 +292,7 @@ def test_it_reaches_no_device_and_no_kernel_setting(bench: Bench, first: str):
         "     reboot=attempt(lambda: call('reboot', 0)),\n"
         "     raw=attempt(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW)))",
     )
-    assert told.pop("prepared")[0] == "did"
+    assert told.pop("prepared")[0] == prepared
     assert {what for what, answer in told.items() if answer[0] != "refused"} == set()
 
 
@@ -404,6 +423,20 @@ def test_the_shell_program_of_generation_a_runs_unmodified(bench: Bench):
     )
     text = bench.output_of("python train.py", files={"/trainer_id": "1\n", "/trainer_count": "2\n"})
     assert [line[-14:] for line in text.split()] == ["00001-of-00004", "00003-of-00004"]
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/stderr"])
+def test_the_outputs_can_be_opened_by_name_without_harm_to_the_log(bench: Bench, name: str):
+    text = bench.output_of(
+        f"echo one; echo two > {name}; echo three >> {name}; sleep 0.2; echo four"
+    )
+    assert text == "one\ntwo\nthree\nfour\n"
+
+
+def test_much_output_by_name_arrives_whole(bench: Bench):
+    key = bench.start("seq 1 200000 > /dev/stdout")
+    assert bench.exit_of(key).ok
+    assert bench.log(key) == "".join(f"{n}\n" for n in range(1, 200001))
 
 
 # --- what may go wrong in making one ------------------------------------------------------------

@@ -34,7 +34,7 @@ class Processes:
         self._jobs_dir = config.state_dir / "jobs"
         self._jobs_dir.mkdir(parents=True, exist_ok=True)
         shim_file = compile_shim(config.state_dir)
-        sandbox = Sandbox(config, shim_file)
+        self._sandbox = sandbox = Sandbox(config, shim_file)
         self._why_plain = "switched off" if config.sandbox == "none" else sandbox.probe()
         if self._why_plain and config.sandbox == "bwrap":
             raise Unavailable(
@@ -101,6 +101,8 @@ class Processes:
                 f"no sandbox ({self._why_plain}): programs see this machine's files, "
                 "/trainer_id and /pfs only by variables, and all jobs must be of one user"
             )
+        elif self._sandbox.filter is None:
+            notes.append("sandboxes without a system call filter: not known for this machine")
         if not self._cgroups.controls_memory:
             notes.append(
                 "memory limits by RLIMIT_DATA of each process only: no writable memory cgroup"

@@ -11,8 +11,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
+from paddlecloud.engines.local import seccomp
 from paddlecloud.engines.local.attempts import AttemptDir
 from paddlecloud.engines.local.config import LocalConfig
 from paddlecloud.engines.local.etc import Etc, Mounts
@@ -65,24 +67,39 @@ class Sandbox:
         self.bwrap = shutil.which("bwrap") or ""
         self._config = config
         self._etc = Etc(config.state_dir / "sandbox")
-        self._is_root = os.geteuid() == 0
+        self.filter = seccomp.make_filter()
         interpreter, binds = shim_interpreter()
         self.command = (str(interpreter), "-I", "-S", SHIM_PATH)
         self._interpreter_binds = binds
-        self._fixed = [*_namespaces(self._is_root), *_system_root()]
+        self._fixed = [*_namespaces(os.geteuid() == 0), *_system_root()]
         self._fixed += ["--ro-bind", str(shim), SHIM_PATH]
 
     def probe(self) -> str:
         """Empty if a sandbox can be made here, else why not."""
         if not self.bwrap:
             return "bubblewrap (bwrap) is not installed"
-        command = [self.bwrap, *self._fixed, "--", "/bin/true"]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, stdin=subprocess.DEVNULL, timeout=_PROBE_TIMEOUT_S
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return f"bubblewrap cannot be run: {error}"
+        problem = self._try()
+        if problem and self.filter is not None:
+            self.filter = None  # a kernel without seccomp
+            problem = self._try()
+        return problem
+
+    def _try(self) -> str:
+        with tempfile.TemporaryFile() as file:
+            file.write(self.filter or b"")
+            file.seek(0)
+            filtering = ["--seccomp", str(file.fileno())] if self.filter else []
+            command = [self.bwrap, *self._fixed, *filtering, "--", "/bin/true"]
+            try:
+                done = subprocess.run(
+                    command,
+                    capture_output=True,
+                    stdin=subprocess.DEVNULL,
+                    pass_fds=[file.fileno()],
+                    timeout=_PROBE_TIMEOUT_S,
+                )
+            except (OSError, subprocess.TimeoutExpired) as error:
+                return f"bubblewrap cannot be run: {error}"
         if done.returncode == 0:
             return ""
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()

@@ -38,8 +38,16 @@ PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 CAPSET_VERSION_3 = b"\x22\x05\x08\x20\0\0\0\0"
 
+OUTPUTS = ("/dev/stdout", "/dev/stderr")
 WAITED = frozenset(
-    (_signal.SIGCHLD, _signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGUSR1)
+    (
+        _signal.SIGCHLD,
+        _signal.SIGTERM,
+        _signal.SIGINT,
+        _signal.SIGHUP,
+        _signal.SIGUSR1,
+        _signal.SIGIO,
+    )
 )
 
 
@@ -190,17 +198,55 @@ def kill_descendants() -> None:
                 pass
 
 
+class Relay:
+    """Makes `echo lost > /dev/stderr` work in a sandbox.
+
+    There these names would open the log file anew, which is not the program's to open, and were
+    it, `>` would empty it. As pipes that we copy to the log they behave as in a container. What
+    a program writes to the outputs it was given does not pass here.
+    """
+
+    def __init__(self) -> None:
+        import fcntl
+
+        self.pipes: list[int] = []
+        for path in OUTPUTS:
+            try:
+                posix.unlink(path)
+                posix.mkfifo(path)
+                posix.chmod(path, 0o666)
+                # For reading and writing: so it does not end when a writer closes it.
+                fd = posix.open(path, posix.O_RDWR | posix.O_NONBLOCK | posix.O_CLOEXEC)
+            except OSError:
+                continue  # the names then mean what they always do
+            fcntl.fcntl(fd, fcntl.F_SETOWN, posix.getpid())
+            fcntl.fcntl(fd, fcntl.F_SETFL, posix.O_NONBLOCK | fcntl.FASYNC)  # SIGIO
+            self.pipes.append(fd)
+
+    def copy(self) -> None:
+        """All that is there now."""
+        for fd in self.pipes:
+            try:
+                while True:
+                    posix.write(LOG_FD, posix.read(fd, 1 << 16))
+            except OSError:
+                pass  # nothing more
+
+
 class Watch:
     """Waits for the program and everything it left, and passes signals on."""
 
-    def __init__(self, program: int, has_namespace: bool) -> None:
+    def __init__(self, program: int, relay: "Relay | None") -> None:
         self.program = program
-        self.has_namespace = has_namespace
+        self.relay = relay
+        self.has_namespace = relay is not None
         self.has_ended = False
         self.stopping = False
 
     def until_all_is_over(self) -> None:
         while self.reap():
+            if self.relay is not None:
+                self.relay.copy()
             if self.has_ended and not (self.stopping and self.group_is_alive()):
                 if self.has_namespace:
                     return  # the kernel ends a namespace together with its process 1
@@ -232,7 +278,7 @@ class Watch:
         if signal == _signal.SIGUSR1:  # the platform's patience is over
             self.stopping = False
             kill_descendants()
-        elif signal != _signal.SIGCHLD:
+        elif signal not in (_signal.SIGCHLD, _signal.SIGIO):
             self.stopping = self.stopping or signal == _signal.SIGTERM
             try:
                 posix.killpg(self.program, signal)
@@ -249,13 +295,13 @@ def main() -> None:
         kernel.prctl(PR_SET_CHILD_SUBREAPER, 1)
     if not posix.read(PLATFORM_FD, 1):
         posix._exit(0)  # the platform died before it wrote down who we are: we never were
+    relay = None if plan.subreaper else Relay()
     record("ready", time.time())
     failure, failure_end = posix.pipe2(posix.O_CLOEXEC)  # type: ignore[attr-defined,unused-ignore]
     program = posix.fork()
     if program == 0:
         become_program(kernel, plan, failure_end)
     posix.close(failure_end)
-    posix.close(LOG_FD)
     posix.close(PLAN_FD)
     if not plan.subreaper:
         # Without a namespace a program could kill a shim of its own uid and hide from us.
@@ -265,7 +311,7 @@ def main() -> None:
         record("startfail", reason.decode("utf-8", "replace").replace("\n", " "))
     else:
         record("started", time.time())
-    watch = Watch(program, has_namespace=not plan.subreaper)
+    watch = Watch(program, relay)
     watch.until_all_is_over()
     posix._exit(0)
 

@@ -290,6 +290,10 @@ class Spawner:
             number = next(numbers)
             fds[number] = _memory_file(stack, "file", os.fsencode(text))
             arguments += ["--perms", "0444", "--ro-bind-data", str(number), place]
+        if self._sandbox.filter is not None:
+            number = next(numbers)
+            fds[number] = _memory_file(stack, "seccomp", self._sandbox.filter)
+            arguments += ["--seccomp", str(number)]
         number = next(numbers)
         fds[number] = info_fd
         arguments += ["--info-fd", str(number)]
