@@ -15,6 +15,10 @@ needs() { # needs <package> <what is lost without it>
 
 command -v bwrap >/dev/null ||
     needs bubblewrap "without it jobs are not isolated and the platform serves one account"
+command -v openssl >/dev/null ||
+    needs openssl "without it \`up --tls\` cannot make certificates"
+command -v curl >/dev/null ||
+    needs curl "without it the API guide cannot be followed or checked"
 "$(tools/python.sh)" -c 'import ensurepip, venv' 2>/dev/null ||
     needs python3-venv "without it no virtual environment can be made"
 

@@ -10,12 +10,13 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
-from transcripts import Document, differences, kinds_of  # noqa: E402
+from transcripts import Document, Reader, differences, kinds_of  # noqa: E402
 
 GUIDES = [p for p in sorted((ROOT / "docs").rglob("*.md")) if "```console" in p.read_text()]
 
 
 @pytest.mark.slow
+@pytest.mark.needs("bubblewrap", "cgroup")  # `up` says what it lacks, which no guide shows
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
 def test_a_guide_shows_what_happens(guide):
     assert "\n".join(differences(Document.read(guide))) == ""
@@ -39,3 +40,22 @@ def test_a_document_is_written_as_it_was_read(tmp_path):
     assert [step.command for step in document.steps] == ["echo a \\\n  b", "true"]
     document.write()
     assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("one", "another"),
+    [
+        ('  "cpu": "8",', '  "cpu": "64",'),
+        ("free  8 of 8 cpu, 23Gi of 23Gi", "free  16 of 32 cpu, 5.5Gi of 64Gi"),
+        ('"at": "2026-11-16T00:54:54.616Z"', '"at": "2027-01-01T10:00:00.001Z"'),
+        ("revision: 16", "revision: 7"),
+    ],
+)
+def test_what_differs_from_run_to_run_is_no_difference(one, another):
+    assert kinds_of(one) == kinds_of(another)
+
+
+def test_a_reader_finds_no_secret_and_no_progress(tmp_path):
+    reader = Reader(tmp_path)
+    printed = reader.type("echo starting the platform ...; echo pct_abc-D_1; echo 127.0.0.1:8000")
+    assert printed == ["pct_...", "127.0.0.1:8000"]

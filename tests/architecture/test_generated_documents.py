@@ -1,0 +1,40 @@
+"""What the guides say about the code is what the code says."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+import contract_table  # noqa: E402
+
+from paddlecloud.core import contract  # noqa: E402
+
+
+def test_the_table_of_variables_is_current():
+    text = contract_table.GUIDE.read_text(encoding="utf-8")
+    assert text == contract_table.with_table(text), "run: python tools/contract_table.py"
+
+
+def test_every_variable_of_the_contract_is_in_the_table():
+    shown = re.findall(r"^\| `(\w+)` \|", contract_table.table(), re.MULTILINE)
+    assert sorted(shown) == sorted(row.name for row in contract.VARIABLES)
+
+
+def test_every_setting_of_the_server_is_in_the_administration_guide():
+    source = (ROOT / "src" / "paddlecloud" / "server" / "configuration.py").read_text()
+    settings = set(re.findall(r"PADDLECLOUD_[A-Z_]+[A-Z]", source))
+    guide = (ROOT / "docs" / "guides" / "administration.md").read_text()
+    assert settings
+    assert settings - set(re.findall(r"`(PADDLECLOUD_[A-Z_]+)`", guide)) == set()
+
+
+def test_every_verb_is_in_the_guide_to_the_commands():
+    from paddlecloud.cli.verbs import VERBS
+
+    guide = (ROOT / "docs" / "guides" / "commands.md").read_text()
+    shown = {verb for verb in VERBS if f"paddlecloud {verb}" in guide}
+    assert set(VERBS) - shown == set()
