@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.engines.local.bench import PLAIN, Bench
@@ -51,3 +53,12 @@ def test_the_platform_says_what_is_missing(bench: Bench):
 
 def test_nothing_of_the_platforms_descriptors_is_inherited(bench: Bench):
     assert bench.output_of("ls /proc/self/fd | wc -l") == "4\n"  # three, and the one ls opens
+
+
+def test_the_log_is_read_only_for_whoever_opens_it_anew(bench: Bench):
+    """Else `echo lost > /dev/stderr` would empty it. (Nothing keeps root from it.)"""
+    key = bench.start("echo one; (echo two > /dev/stderr) 2>/dev/null; echo three")
+    bench.exit_of(key)
+    assert bench.processes.log_path(key).stat().st_mode & 0o777 == 0o400
+    if os.geteuid() != 0:
+        assert bench.log(key) == "one\nthree\n"

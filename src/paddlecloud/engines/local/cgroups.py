@@ -120,6 +120,10 @@ class Cgroups:
     def controls_cpu(self) -> bool:
         return "cpu" in self._parents
 
+    @property
+    def controls_processes(self) -> bool:
+        return "pids" in self._parents
+
     def planned(self, name: str) -> Group | None:
         """The group that `make` would make; None where there is nothing to make it with."""
         if not self._parents:

@@ -7,6 +7,7 @@ change: cheaper than a mount for each file, and nothing unforeseen can be in it.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -50,6 +51,7 @@ class Etc:
 
     def __init__(self, parent: Path) -> None:
         self._parent = parent
+        self._lock = threading.Lock()
         self._dirs = tuple(name for name in _DIRS if (_HOST / name).is_dir())
         self._host: dict[str, bytes] = {}
         self._stamps: dict[str, tuple[int, int]] = {}
@@ -60,10 +62,11 @@ class Etc:
     def mount(self, launch: Launch, mounts: Mounts) -> None:
         uid = os.geteuid() if launch.uid is None else launch.uid
         etc = self._parent / f"etc-{uid}"
-        self._look_at_host()
-        if self._made.get(uid) != self._generation:
-            self._write(etc, uid, launch)
-            self._made[uid] = self._generation
+        with self._lock:
+            self._look_at_host()
+            if self._made.get(uid) != self._generation:
+                self._write(etc, uid, launch)
+                self._made[uid] = self._generation
         mounts.add("--ro-bind", etc, "/etc")
         for name in self._dirs:
             mounts.add("--ro-bind", f"/etc/{name}", f"/etc/{name}")

@@ -91,7 +91,7 @@ class LogFile:
             return None
         start = old_start or self._line_end_before(head)
         self._record(start, self._line_end_after(punch_to))
-        fd = os.open(self._log, os.O_WRONLY | os.O_CLOEXEC)
+        fd = self._open_to_change()
         try:
             linux.punch_hole(fd, punch_from, punch_to - punch_from)
         except OSError as error:
@@ -102,6 +102,17 @@ class LogFile:
         finally:
             os.close(fd)
         return True
+
+    def _open_to_change(self) -> int:
+        """The log is kept read-only even for us, its owner: see `spawning`."""
+        try:
+            return os.open(self._log, os.O_WRONLY | os.O_CLOEXEC)
+        except PermissionError:
+            os.chmod(self._log, 0o600)
+            try:
+                return os.open(self._log, os.O_WRONLY | os.O_CLOEXEC)
+            finally:
+                os.chmod(self._log, 0o400)
 
     def _cut(self, fd: int, head: int, start: int) -> None:
         """Without holes: cut off all behind the head, then make the file as long as it was.

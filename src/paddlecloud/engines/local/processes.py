@@ -101,6 +101,11 @@ class Processes:
                 f"no sandbox ({self._why_plain}): programs see this machine's files, "
                 "/trainer_id and /pfs only by variables, and all jobs must be of one user"
             )
+            if not self._cgroups.controls_processes:
+                notes.append(
+                    "neither sandbox nor pids cgroup: a program that never stops forking can "
+                    "outrun the platform when it is stopped"
+                )
         elif self._sandbox.filter is None:
             notes.append("sandboxes without a system call filter: not known for this machine")
         if not self._cgroups.controls_memory:

@@ -101,7 +101,8 @@ def find_runtime(name: str, runtimes: Mapping[str, Path]) -> Runtime:
         raise RuntimeMissing(f"there is no runtime called {name}; known: {known}")
     if prefix is None:
         prefix = Path(sys.prefix)
-    if not os.access(f"{prefix}/bin/python", os.X_OK):
+    # A distribution's own installation often has no plain `python`.
+    if not any(os.access(f"{prefix}/bin/{python}", os.X_OK) for python in ("python", "python3")):
         raise RuntimeMissing(f"the runtime {name or 'default'} has no {prefix}/bin/python")
     return _survey(name, prefix)
 

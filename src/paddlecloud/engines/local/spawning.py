@@ -262,8 +262,8 @@ class Spawner:
         return Spawned(pid, shim_fd, info_fd)
 
     def _descriptors(self, stack: ExitStack, attempt: AttemptDir) -> dict[int, int]:
-        def opened(path: str | Path, flags: int) -> int:
-            fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
+        def opened(path: str | Path, flags: int, mode: int = 0o600) -> int:
+            fd = os.open(path, flags | os.O_CLOEXEC, mode)
             stack.callback(os.close, fd)
             return fd
 
@@ -271,7 +271,9 @@ class Spawner:
         status = opened(attempt.status, append)
         fcntl.flock(status, fcntl.LOCK_EX | fcntl.LOCK_NB)
         null = opened("/dev/null", os.O_RDWR)
-        return {0: null, 1: null, shim.STATUS_FD: status, shim.LOG_FD: opened(attempt.log, append)}
+        # Read-only for whoever opens it later: `echo lost > /dev/stderr` must not empty the log.
+        log = opened(attempt.log, append, 0o400)
+        return {0: null, 1: null, shim.STATUS_FD: status, shim.LOG_FD: log}
 
     def _wrap(
         self,
