@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from paddlecloud.core.errors import InvalidInput
+from paddlecloud.core.errors import InvalidInput, OutOfSpace, PaddleCloudError, Unavailable
 from paddlecloud.server.configuration import Storage
 
 _SQLITE_SETUP = (
@@ -65,10 +65,16 @@ _writer = threading.RLock()
 @contextmanager
 def writing() -> Iterator[None]:
     """A write transaction; nested calls join the outer one."""
-    from django.db import transaction
+    from django.db import InterfaceError, OperationalError, connection, transaction
 
-    with _writer, transaction.atomic():
-        yield
+    with _writer:
+        try:
+            with transaction.atomic():
+                yield
+        except (InterfaceError, OperationalError):
+            if not connection.in_atomic_block:
+                forget_broken_connection()
+            raise
 
 
 def after_commit(action: Callable[[], None]) -> None:
@@ -80,11 +86,16 @@ def after_commit(action: Callable[[], None]) -> None:
 
 def fetch(sql: str, parameters: tuple[Any, ...] | list[Any] = ()) -> list[tuple[Any, ...]]:
     """All rows of one SELECT, as plain tuples: the fast way to read many."""
-    from django.db import connection
+    from django.db import InterfaceError, OperationalError, connection
 
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        return cursor.fetchall()
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(sql, parameters)
+            return cursor.fetchall()
+    except (InterfaceError, OperationalError):
+        if not connection.in_atomic_block:
+            forget_broken_connection()
+        raise
 
 
 def fetch_joined(sql: str, parameters: tuple[Any, ...] | list[Any] = ()) -> str:
@@ -101,7 +112,22 @@ def fetch_joined(sql: str, parameters: tuple[Any, ...] | list[Any] = ()) -> str:
 
 
 def forget_broken_connection() -> None:
-    """After an unexpected error: drop this thread's connection if it no longer works."""
+    """After an unexpected error: drop this thread's connection if it no longer works.
+
+    Threads keep their connection for life; a database server that was restarted must not make
+    every one of them useless.
+    """
     from django.db import connection
 
     connection.close_if_unusable_or_obsolete()
+
+
+def named(error: BaseException) -> PaddleCloudError | None:
+    """What a failing database means to a caller; None for an error that is not the database's."""
+    from django.db import InterfaceError, OperationalError
+
+    if not isinstance(error, InterfaceError | OperationalError):
+        return None
+    if "full" in str(error):
+        return OutOfSpace("the platform's disk is full")
+    return Unavailable("the database does not answer", hint="try again in a moment")

@@ -23,7 +23,7 @@ from paddlecloud.core.errors import (
 )
 from paddlecloud.server import bridge
 from paddlecloud.server.authentication import authenticate
-from paddlecloud.server.database import forget_broken_connection, writing
+from paddlecloud.server.database import forget_broken_connection, named, writing
 from paddlecloud.server.exchange import Answer, Request, error_answer, json_answer
 from paddlecloud.server.pools import Pool
 from paddlecloud.server.process import Process
@@ -70,8 +70,8 @@ class Front:
             answer = await self._answer(request, scope, receive, send, methods)
         except PaddleCloudError as error:
             answer = error_answer(error, dialect)
-        except Exception:
-            answer = error_answer(_internal(request), dialect)
+        except Exception as error:
+            answer = error_answer(_unexpected(request, error), dialect)
         if answer is not None:
             await send_answer(send, answer, method == "HEAD", self.uploads)
 
@@ -168,8 +168,12 @@ def _too_large(limit_bytes: int) -> TooLarge:
     return TooLarge(f"the body is larger than {limit_bytes} bytes", field="body")
 
 
-def _internal(request: Request) -> InternalError:
+def _unexpected(request: Request, error: Exception) -> PaddleCloudError:
     """Logged in full under a number; the caller gets the number."""
+    known = named(error)
+    if known is not None:
+        log.error("%s %s: %s", request.method, request.path, error)
+        return known
     number = secrets.token_hex(4)
     log.exception("%s %s failed (%s)", request.method, request.path, number)
     return InternalError(
