@@ -153,6 +153,16 @@ def test_refuses_an_unknown_runtime_and_names_those_there_are(user: Caller) -> N
     assert "platform" in answer.json["hint"]
 
 
+def test_refuses_what_the_callers_quota_can_never_hold(user: Caller, server: Running) -> None:
+    server.admin.call("PUT", f"/api/v2/accounts/{_me(user)}/quota", {"cpu": 2})
+    body = {"name": "greedy", "entry": "fake", "parallelism": 3, "pservers": 0}
+    body["package_digest"] = user.upload({"a": b""})
+    answer = user.post("/api/v2/jobs", body)
+    assert (answer.status, answer.json["field"]) == (422, "cpu")
+    assert "your quota is 2" in answer.json["message"]
+    assert user.post("/api/v2/jobs", body | {"parallelism": 2}).status == 201
+
+
 def test_a_dry_run_changes_nothing(user: Caller) -> None:
     digest = user.upload({"a": b""})
     body = {"name": "dry", "entry": "fake", "parallelism": 3, "package_digest": digest}

@@ -57,7 +57,9 @@ def test_says_so_when_the_port_is_taken(make_server) -> None:
 
 
 def test_keeps_secrets_and_rows_to_itself(make_server) -> None:
-    server: Running = make_server().start()
+    server: Running = make_server()
+    (server.state / "secrets").mkdir(parents=True, mode=0o755)
+    server.start()
     state = server.state
     for name in ("secrets", "run", "packages"):
         assert stat.S_IMODE((state / name).stat().st_mode) == 0o700

@@ -53,8 +53,6 @@ class Limits:
     package_bytes: int = 4 << 30  # PADDLECLOUD_MAX_PACKAGE_BYTES; one submitted folder
     package_files: int = 200_000
     file_bytes: int = 64 << 30  # PADDLECLOUD_MAX_FILE_BYTES; one /api/v1/file upload
-    page_items: int = 1000  # the most a list answers at once
-    wait_s: float = 60.0  # the longest a wait or changes request is held
     log_read_bytes: int = 4 << 20  # the most one log request returns
     idempotency_s: float = 7 * 86400.0  # how long a key is remembered
     followers: int = 5000  # open streams and waits; above it 503

@@ -25,7 +25,10 @@ _LOCK_PAUSE_S = 0.01
 def make_directories(state_dir: Path) -> None:
     """Jobs of other users may pass through the top; the rest of it is ours alone."""
     for name, mode in (("", 0o711), ("run", 0o700), ("secrets", 0o700), ("packages", 0o700)):
-        (state_dir / name).mkdir(mode=mode, parents=True, exist_ok=True)
+        path = state_dir / name
+        path.mkdir(mode=mode, parents=True, exist_ok=True)
+        if name:  # the top may be a directory the administrator made for us
+            path.chmod(mode)
 
 
 def hold_state(state_dir: Path) -> IO[str]:

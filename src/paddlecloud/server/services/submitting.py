@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from django.db import IntegrityError
 
 from paddlecloud.core import jobspec
-from paddlecloud.core.errors import CannotFit, Conflict, InvalidInput
+from paddlecloud.core.errors import CannotFit, Conflict, Fault, InvalidInput
 from paddlecloud.core.jobspec import JobSpec, Role
 from paddlecloud.core.names import JOB_ID_BYTES, new_job_id
 from paddlecloud.core.phases import Phase
@@ -23,13 +24,21 @@ from paddlecloud.core.resources import format_cpu, format_memory
 from paddlecloud.engines.protocols import Engine
 from paddlecloud.engines.registry import may_serve_second_account
 from paddlecloud.forms import rest_v1
+from paddlecloud.scheduling.plan import never_fits_quota
 from paddlecloud.server.accounts.models import Account
 from paddlecloud.server.authentication import Principal
 from paddlecloud.server.database import writing
 from paddlecloud.server.exchange import Request, encode
 from paddlecloud.server.jobs.models import Event, Job, Run
 from paddlecloud.server.process import here
-from paddlecloud.server.services import idempotency, job_rows, locating, packages, workspaces
+from paddlecloud.server.services import (
+    idempotency,
+    job_rows,
+    locating,
+    packages,
+    quotas,
+    workspaces,
+)
 from paddlecloud.server.services.revisions import announce, next_revision
 from paddlecloud.wire.pfspath import PfsPath
 
@@ -67,13 +76,17 @@ def read_spec(caller: Principal, body: dict[str, Any], *, needs_package: bool = 
         spec = _settle_package(caller, spec)
     within_s = process.configuration.engines.answer_within_s
     faults = process.asking.ask(within_s, f"the engine of {spec.cluster}", engine.check, spec)
-    if faults:
-        raise CannotFit(
-            "; ".join(f"{fault.field}: {fault.problem}" for fault in faults),
-            field=faults[0].field,
-            hint="paddlecloud status shows what this platform has",
-        )
+    _refuse(faults, "paddlecloud status shows what this platform has")
+    limits = quotas.quota_of(caller.account_id)
+    _refuse(never_fits_quota(spec, limits), "paddlecloud get quota shows your limits")
     return spec
+
+
+def _refuse(faults: Sequence[Fault], hint: str) -> None:
+    """What could never start is not accepted: it would wait for ever."""
+    if faults:
+        message = "; ".join(f"{fault.field}: {fault.problem}" for fault in faults)
+        raise CannotFit(message, field=faults[0].field, hint=hint)
 
 
 def _check_alone(engine: Engine) -> None:
