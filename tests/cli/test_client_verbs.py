@@ -224,6 +224,28 @@ def test_get_never_writes_where_a_server_would_like(
     assert (ran.code, "not safe" in ran.err) == (2, True)
 
 
+@pytest.mark.parametrize("action", [("ls", "/pfs/dc/home/u/x"), ("get", "/pfs/dc/home/u/x", "y")])
+def test_what_is_not_there_is_named(
+    server: ScriptedServer, run: Run, action: tuple[str, ...]
+) -> None:
+    missing = {
+        "code": 404,
+        "error": "not_found",
+        "message": "dir not exist",
+        "msg": "dir not exist",
+    }
+    for path in ("/api/v1/file", "/api/v1/filelist"):
+        server.routes[f"GET {path}"] = server.routes[f"GET {path}/"] = Answer(missing, 404)
+    done = run("file", *action)
+    assert (done.err, done.code) == ("error: dir not exist: /pfs/dc/home/u/x\n", 4)
+
+
+def test_an_unknown_action_on_accounts_is_met_with_the_known_ones(run: Run) -> None:
+    done = run("account", "remove", "bob")
+    assert done.code == 2
+    assert "account cannot remove; it can add, list, quota, token, cert" in done.err
+
+
 def test_ls_prints_one_name_per_line(server: ScriptedServer, run: Run) -> None:
     Store(server, a=b"", b=b"")
     assert run("file", "ls", HOME).out == "a\nb\n"

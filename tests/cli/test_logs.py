@@ -127,6 +127,31 @@ def test_kill_says_what_it_does(server: ScriptedServer, run: Run) -> None:
     assert len(server.asked("POST", f"/api/v2/jobs/{ID}/cancel")) == 1
 
 
+def test_kill_goes_on_after_a_job_that_is_not_there(server: ScriptedServer, run: Run) -> None:
+    server.routes["GET /api/v2/jobs"] = page(job())
+    server.routes["GET /api/v2/jobs/wide-deep"] = Answer(job())
+    server.routes[f"POST /api/v2/jobs/{ID}/cancel"] = Answer(job(), 202)
+    for name in ("wide-dep", "b"):
+        missing = {"code": "not_found", "message": f"no job {name}", "hint": "", "field": "job"}
+        server.routes[f"GET /api/v2/jobs/{name}"] = Answer(missing, 404)
+    done = run("kill", "wide-dep", "b", "wide-deep")
+    assert done.out == f"wide-deep  stopping  {ID}\n"
+    assert done.err == "error: no job b\nerror: no job wide-dep. Did you mean wide-deep?\n"
+    assert done.code == 4
+
+
+def test_the_log_of_a_job_that_waits_says_that_it_does(server: ScriptedServer, run: Run) -> None:
+    waiting = job(phase="Queued", reason="waits for 2 cpu", started_at=None)
+    server.routes["GET /api/v2/jobs/wide-deep"] = Answer(waiting)
+    server.routes[f"GET /api/v2/jobs/{ID}/replicas"] = Answer({"items": []})
+    done = run("logs", "wide-deep")
+    assert (done.out, done.code) == ("", 0)
+    assert done.err == (
+        "nothing of wide-deep has run; it is Queued: waits for 2 cpu"
+        "   paddlecloud explain wide-deep\n"
+    )
+
+
 def test_kill_rm_removes(server: ScriptedServer, run: Run) -> None:
     server.routes["GET /api/v2/jobs/a"] = Answer(job("a"))
     server.routes[f"DELETE /api/v2/jobs/{ID}"] = Answer(None, 204)

@@ -43,6 +43,7 @@ FLAGS = (
     Flag(("--dir",), value="FOLDER", meaning="cert: where to write (default here)"),
     output_flag("table", "json", "yaml", "name"),
 )
+HINT = "administrators with a password change and disable accounts at /admin/"
 LIMITS = ("cpu", "memory", "gpu", "replicas")
 
 
@@ -54,6 +55,9 @@ def run(session: Session) -> int:
     actions = {"add": _add, "quota": _quota, "token": _token, "cert": _cert}
     if action in actions and len(names) == 1:
         return actions[action](session, names[0])
+    known = ("add", "list", "quota", "token", "cert")
+    if action and action not in known:
+        raise InvalidInput(f"account cannot {action}; it can {', '.join(known)}", hint=HINT)
     raise InvalidInput("account needs an action and a name", hint=f"usage: {USAGE}")
 
 

@@ -37,9 +37,23 @@ def run(session: Session) -> int:
     if action == "get" and len(rest) == 2:
         return _get(session, *rest)
     if action == "ls" and len(rest) == 1:
-        session.write("".join(f"{name}\n" for name in session.client.list_files(rest[0])))
-        return 0
+        return _ls(session, rest[0])
     raise InvalidInput("file does one of three things", hint=f"usage: {USAGE}")
+
+
+def _ls(session: Session, path: str) -> int:
+    try:
+        names = session.client.list_files(path)
+    except NotFound as error:
+        raise _named(error, path) from None
+    session.write("".join(f"{name}\n" for name in names))
+    return 0
+
+
+def _named(error: NotFound, path: str) -> NotFound:
+    """The server says `dir not exist`, as it always has; people want to know which."""
+    message = error.message if path in error.message else f"{error.message}: {path}"
+    return NotFound(message, hint=error.hint, field=error.field)
 
 
 # --- put -------------------------------------------------------------------------------------
@@ -109,7 +123,7 @@ def _as_folder(session: Session, source: str, error: PaddleCloudError) -> list[s
     try:
         return session.client.list_files(source)
     except PaddleCloudError:
-        raise error from None
+        raise (_named(error, source) if isinstance(error, NotFound) else error) from None
 
 
 def _get_folder(session: Session, source: str, target: str, names: list[str]) -> None:

@@ -7,7 +7,7 @@ last process is gone.
 from __future__ import annotations
 
 from paddlecloud.cli.session import Session
-from paddlecloud.core.errors import InvalidInput
+from paddlecloud.core.errors import InvalidInput, NotFound
 from paddlecloud.forms.go_flags import Flag, Kind
 
 USAGE = "paddlecloud kill [-rm] <job> ..."
@@ -32,8 +32,17 @@ def run(session: Session) -> int:
     jobs = session.parsed.positionals
     if not jobs:
         raise InvalidInput("kill which job?", hint=f"usage: {USAGE}")
+    missing: list[tuple[str, NotFound]] = []
     for ref in jobs:
-        _kill(session, ref)
+        try:
+            _kill(session, ref)
+        except NotFound as error:  # the others are killed all the same
+            missing.append((ref, error))
+    for _, other in missing[1:]:
+        session.note(f"error: {other.message}")
+    if missing:
+        session.job(missing[0][0])
+        raise missing[0][1]
     return 0
 
 

@@ -53,6 +53,8 @@ def run(session: Session) -> int:
     if worker:
         _write(session, job, run_number, worker)
         return 0
+    if not replicas:
+        _say_why_empty(session, job)
     if is_latest:
         pods = [(pod_status(r), r["address"]) for r in replicas]
         session.say(f"running pod list:  {pods}")
@@ -62,6 +64,12 @@ def run(session: Session) -> int:
         if not _write(session, job, run_number, _short(replica)):
             session.say()
     return 0
+
+
+def _say_why_empty(session: Session, job: JobShape) -> None:
+    reason = f": {job['reason']}" if job["reason"] else ""
+    advice = "" if job["ended_at"] else f"   paddlecloud explain {job['name']}"
+    session.note(f"nothing of {job['name']} has run; it is {job['phase']}{reason}{advice}")
 
 
 def latest_job(session: Session) -> JobShape:
