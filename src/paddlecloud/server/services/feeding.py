@@ -122,7 +122,7 @@ def job_run(job: Job) -> JobRun:
         account_id=job.account_id,
         account=job.account.username,
         # Of the run: a re-run queues behind what was submitted before it.
-        submitted_at=job.runs.get(run=job.run).submitted_at,
+        submitted_at=job.runs.values_list("submitted_at", flat=True).get(run=job.run),
         uid=accounts.uid_of(job.account_id),
         secret_env=tokens.job_environment(job),
     )

@@ -21,7 +21,7 @@ from paddlecloud.server.exchange import encode, rfc3339
 from paddlecloud.server.jobs.models import EngineCursor, Event, Job, Replica, Run
 from paddlecloud.server.process import here
 from paddlecloud.server.services import tokens
-from paddlecloud.server.services.revisions import announce, next_revision
+from paddlecloud.server.services.revisions import announce, next_revision, stamp_job
 
 log = logging.getLogger(__name__)
 
@@ -74,15 +74,12 @@ def apply(cluster: str, after: int, changes: Sequence[Change]) -> int:
     if not fresh:
         return after
     with writing():
-        known = {
-            job.id: job for job in Job.objects.filter(id__in={change.job_id for change in fresh})
-        }
+        rows = Job.objects.filter(id__in={change.job_id for change in fresh})
+        known = {job.id: job for job in rows.only("account_id", "run", "deleted")}
         ours = [change for change in fresh if change.job_id in known]
         touched = _write_statuses(known, ours) | _write_events(ours)
         for job_id in touched:
-            revision = next_revision()
-            Job.objects.filter(pk=job_id).update(revision=revision)
-            announce(known[job_id].account_id, job_id, revision)
+            announce(known[job_id].account_id, job_id, stamp_job(job_id))
         if not EngineCursor.objects.filter(cluster=cluster).update(cursor=last):
             EngineCursor.objects.create(cluster=cluster, cursor=last)
     return last

@@ -25,6 +25,14 @@ def next_revision() -> int:
         return int(cursor.fetchone()[0])
 
 
+def stamp_job(job_id: str) -> int:
+    """Give the job's row the next revision."""
+    revision = next_revision()
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE jobs_job SET revision = %s WHERE id = %s", (revision, job_id))
+    return revision
+
+
 def announce(account_id: int, job_id: str, revision: int) -> None:
     """Note the account's newest revision; tell the waiting once it is durable."""
     with connection.cursor() as cursor:

@@ -23,16 +23,15 @@ _SHOWN = 8
 
 def _keep(token: str, account_id: int, *, job_id: str | None, expires_at: float | None) -> None:
     with writing():
-        ApiToken.objects.get_or_create(
+        row = ApiToken(
             digest=token_digest(token),
-            defaults={
-                "account_id": account_id,
-                "prefix": token[:_SHOWN],
-                "scope": ApiToken.USER if job_id is None else ApiToken.JOB,
-                "job_id": job_id,
-                "expires_at": expires_at,
-            },
+            account_id=account_id,
+            prefix=token[:_SHOWN],
+            scope=ApiToken.USER if job_id is None else ApiToken.JOB,
+            job_id=job_id,
+            expires_at=expires_at,
         )
+        ApiToken.objects.bulk_create([row], ignore_conflicts=True)  # a derived one may be there
 
 
 def make(account_id: int, *, expires_in_s: float | None = None, key: str = "") -> str:
