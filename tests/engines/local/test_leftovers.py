@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -139,6 +140,7 @@ def test_a_killed_bubblewrap_does_not_make_us_lose_its_sandbox(make_bench, way: 
     bench, mark = make_bench(way), a_mark()
     key = bench.start(f"trap 'exit 9' TERM; sleep {mark} & echo ready; wait; sleep {mark}")
     bench.says(key, "ready")
+    until(lambda: any("sleep" in _comm(pid) for pid in processes_with(mark)), "sleeping")
     status = (bench.attempt_dir(key) / "status").read_text()
     monitor = int(status.split()[1])
     os.kill(monitor, signal.SIGKILL)
@@ -192,6 +194,81 @@ def test_a_stopped_shim_is_killed_all_the_same(make_bench, way: str):
     assert processes_with(mark) == []
 
 
+@pytest.fixture
+def stuck_bwrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A bubblewrap that never gets its sandbox done; the mark of its two processes."""
+    mark, real = a_mark(), shutil.which("bwrap")
+    script = tmp_path / "bin" / "bwrap"
+    script.parent.mkdir()
+    script.write_text(
+        f'#!/bin/sh\n[ "$1" = --args ] || exec {real} "$@"\n'
+        f"setsid sleep {mark} &\nexec sleep {mark}\n"
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
+    return mark
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+def test_a_sandbox_that_does_not_get_done_can_be_stopped(make_bench, stuck_bwrap: str, way: str):
+    bench: Bench = make_bench(way)
+    key = bench.start("true")
+    until(lambda: len(processes_with(stuck_bwrap)) == 2, "getting stuck")
+    bench.processes.stop(key, 0.1)
+    assert bench.exit_of(key).cause == EndCause.START_FAILED
+    assert processes_with(stuck_bwrap) == []
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+def test_half_a_sandbox_is_not_waited_for(make_bench, stuck_bwrap: str, way: str):
+    """bubblewrap was killed before its child could go on: nobody will ever tell it to."""
+    bench: Bench = make_bench(way)
+    key = bench.start("true")
+    until(lambda: len(processes_with(stuck_bwrap)) == 2, "getting stuck")
+    os.kill(bench.processes._keeper.find(key).process.pid, signal.SIGKILL)
+    assert bench.exit_of(key).cause == EndCause.START_FAILED
+    assert processes_with(stuck_bwrap) == []
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+def test_half_a_sandbox_of_a_predecessor_is_forgotten(make_bench, stuck_bwrap: str, way: str):
+    bench: Bench = make_bench(way)
+    key = bench.start("true")
+    until(lambda: len(processes_with(stuck_bwrap)) == 2, "getting stuck")
+    pid = bench.processes._keeper.find(key).process.pid
+    bench.processes.close()
+    os.kill(pid, signal.SIGKILL)
+    bench.open()
+    bench.wait(lambda: bench.look(key) is None)
+    assert processes_with(stuck_bwrap) == []
+
+
+@pytest.mark.parametrize("way", EVERY_WAY)
+def test_a_shim_sleeps_while_nothing_happens(make_bench, way: str):
+    """After children, signals and output by name, for each of which it had to wake up."""
+    bench: Bench = make_bench(way)
+    key = bench.start(
+        "trap 'echo hup' HUP; (setsid true; echo one > /dev/stderr) 2>/dev/null; echo ready;"
+        "while :; do sleep 0.05; done"
+    )
+    bench.says(key, "ready")
+    shim = _shim_pid(bench, key)
+    os.kill(shim, signal.SIGHUP)
+    bench.says(key, "hup")
+
+    def wakings() -> list[str]:
+        status = Path(f"/proc/{shim}/status").read_text().splitlines()
+        return [line for line in status if "ctxt_switches" in line]
+
+    seen: list[list[str]] = []
+
+    def is_quiet() -> bool:
+        seen.append(wakings())
+        return len(seen) > 60 and all(line == seen[-1] for line in seen[-60:])
+
+    until(is_quiet, "sleeping")
+
+
 def test_stopping_one_replica_leaves_the_others_alone(make_bench):
     bench = make_bench("plain-without-cgroups")
     keys = [bench.start("echo ready; sleep 1000") for _ in range(3)]
@@ -200,6 +277,13 @@ def test_stopping_one_replica_leaves_the_others_alone(make_bench):
     bench.processes.stop(keys[1], 0)
     bench.ended(keys[1])
     assert [bench.look(key).alive for key in keys] == [True, False, True]
+
+
+def _comm(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text()
+    except OSError:
+        return ""
 
 
 def _shim_pid(bench: Bench, key) -> int:

@@ -52,11 +52,20 @@ log = logging.getLogger(__name__)
 _RETRY_S = 0.02  # looking again for what the kernel is about to finish
 _RETRY_CAP_S = 1.0
 _GIVE_UP_S = 5.0  # a process stuck in the kernel must not hold its job for ever
+_KILL_WITHIN_S = 5.0
+_KILL_PAUSE_S = 0.005
 _RUNS_REMEMBERED = 512
 
 
 def _lost(status: Status) -> Result:
     return Result(ReplicaState.LOST, status.started_at, time.time(), None)
+
+
+def _kill_carriers(cookie: str) -> None:
+    """Kill what carries the cookie, and see it gone: its lock on the status file goes with it."""
+    deadline = time.monotonic() + _KILL_WITHIN_S
+    while remains.kill_all(remains.carriers(cookie)) and time.monotonic() < deadline:
+        time.sleep(_KILL_PAUSE_S)
 
 
 class Keeper:
@@ -182,7 +191,10 @@ class Keeper:
 
     def _on_sandbox(self, kept: Kept) -> None:
         """Bubblewrap tells, in several pieces, which process it made; or it ends."""
-        piece = os.read(kept.info_fd, 4096)
+        try:
+            piece = os.read(kept.info_fd, 4096)
+        except BlockingIOError:
+            return
         kept.info += piece
         try:
             shim = Process.of(json.loads(kept.info)["child-pid"])
@@ -230,6 +242,8 @@ class Keeper:
         """The shim said something; what it said is in the status file."""
         try:
             said = os.read(kept.shim_fd, 4096)
+        except BlockingIOError:
+            return
         except ConnectionResetError:
             said = b""
         if not said:
@@ -291,7 +305,10 @@ class Keeper:
         return any(remains.is_running(pid) for pid in found)
 
     def _find_again(self, kept: Kept) -> None:
-        """Its lock is held although the process we followed is gone: its sandbox lives on."""
+        """Its lock is held although the process we followed is gone: its sandbox lives on, or
+        never got so far as to be told GO and never will."""
+        if kept.shim is None:
+            remains.kill_family(kept.cookie)
         try:
             self._follow(kept, kept.shim)
         except ProcessLookupError:
@@ -387,6 +404,9 @@ class Keeper:
         if directory.read_result() is not None:
             return False
         is_of_this_boot = launch is not None and launch["boot_id"] == boot_id
+        if launch is not None and is_of_this_boot and directory.read_status().process is None:
+            # It never got the word to start, and bubblewrap cut off half-way waits for ever.
+            _kill_carriers(launch["cookie"])
         if launch is None or (is_of_this_boot and not directory.has_begun()):
             shutil.rmtree(directory.path, ignore_errors=True)  # nothing was ever started
             return False

@@ -72,3 +72,15 @@ def kill_all(pids: Iterable[int]) -> set[int]:
         except OSError:
             continue
     return found
+
+
+def kill_family(cookie: str) -> None:
+    """KILL all that carry the cookie, held still first: bubblewrap killed between making its
+    sandbox's first process and releasing it would leave that one waiting for ever."""
+    found = carriers(cookie)
+    for pid in found:
+        try:
+            os.kill(pid, signal.SIGSTOP)
+        except OSError:
+            continue
+    kill_all(found | carriers(cookie))

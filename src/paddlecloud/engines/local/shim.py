@@ -215,8 +215,10 @@ class Relay:
                 posix.unlink(path)
                 posix.mkfifo(path)
                 posix.chmod(path, 0o666)
-                # For reading and writing: so it does not end when a writer closes it.
-                fd = posix.open(path, posix.O_RDWR | posix.O_NONBLOCK | posix.O_CLOEXEC)
+                fd = posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK | posix.O_CLOEXEC)
+                # A writer of our own, so that the pipe does not end when others close it. Not
+                # one descriptor for both: to a writer each reading is news, and a SIGIO.
+                posix.open(path, posix.O_WRONLY | posix.O_NONBLOCK | posix.O_CLOEXEC)
             except OSError:
                 continue  # the names then mean what they always do
             fcntl.fcntl(fd, fcntl.F_SETOWN, posix.getpid())

@@ -54,13 +54,13 @@ class Stopper:
         """Comes back until it is over."""
         if kept.result is not None:
             return
-        if kept.is_sandboxed:
-            # Process 1 takes its whole namespace with it.
-            if not signal_shim(kept, signal.SIGKILL) and kept.process is not None:
-                remains.kill_all([kept.process.pid])  # it was still making the sandbox
+        if kept.shim is None:
+            remains.kill_family(kept.cookie)  # it was still being made
+        elif kept.is_sandboxed:
+            signal_shim(kept, signal.SIGKILL)  # process 1 takes its whole namespace with it
         elif rounds == 0:
             signal_shim(kept, signal.SIGUSR1)  # it kills all that descends from it
-        elif kept.shim is not None:
+        else:
             remains.kill_all(remains.relatives(kept.shim.pid) | remains.carriers(kept.cookie))
         if kept.group is not None:
             kept.group.kill()
