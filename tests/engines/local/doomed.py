@@ -3,8 +3,8 @@
     python doomed.py <root> <way> <plan as JSON>
 
 The plan: `entries` to start, `die_at` the n-th file or process operation after that (0: never),
-`wait` for "running" or "ended", `stop_grace_s` to stop them all after that. Then it says that it is
-done and kills itself with SIGKILL, as the machine's owner would.
+`die_after_spawning`, `wait` for "running" or "ended", `stop_grace_s` to stop them all after that.
+Then it says that it is done and kills itself with SIGKILL, as the machine's owner would.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 import threading
 from pathlib import Path
 
+from paddlecloud.engines.local import spawning
 from tests.engines.local.bench import Bench
 
 # What Python announces before it does it; in between lie the moments a kill can hit.
@@ -45,6 +46,17 @@ def die_at(number: int) -> None:
     sys.addaudithook(on_event)
 
 
+def die_after_spawning() -> None:
+    """At the worst moment for bubblewrap: it has begun, and nobody will listen to it."""
+    start = spawning._start
+
+    def start_and_die(*arguments: object) -> None:
+        start(*arguments)  # type: ignore[arg-type]
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    spawning._start = start_and_die  # type: ignore[assignment]
+
+
 def main() -> None:
     root, way, plan = Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
     bench = Bench(root, way)
@@ -54,6 +66,8 @@ def main() -> None:
     if plan.get("die_at"):
         bench.output_of("true")  # what is done once only is not worth a kill each
         die_at(plan["die_at"])
+    if plan.get("die_after_spawning"):
+        die_after_spawning()
     for launch in launches:
         bench.processes.create(launch)
     for launch in launches:

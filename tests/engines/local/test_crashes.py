@@ -7,19 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from paddlecloud.core.observed import EndCause, ReplicaState
-from paddlecloud.engines.local import linux, remains
-from paddlecloud.engines.local.spawning import Spawner
-from paddlecloud.engines.local.watching import Watcher
+from paddlecloud.engines.local import linux
 from tests.engines.local.bench import (
     EVERY_WAY,
     HELD,
-    SANDBOXED,
     Bench,
     a_mark,
     processes_with,
@@ -130,6 +126,17 @@ def test_a_kill_at_any_step_neither_starts_twice_nor_forgets(make_bench, tmp_pat
 
 
 @pytest.mark.parametrize("way", EVERY_WAY)
+def test_what_was_not_told_to_go_ends_by_itself(make_bench, root, way: str):
+    """Also if no platform is ever started again."""
+    run_doomed(root, way, entries=["echo ran >> runs"], wait="ended", die_after_spawning=True)
+    (status,) = (root / "state").glob("jobs/*/run-1/*/status")
+    until(lambda: not linux.is_locked(status), "ending")
+    bench = make_bench(way)
+    bench.wait(lambda: bench.look(bench.key(0)) is None)
+    assert not (bench.home() / "jobs" / "x" / "runs").exists()
+
+
+@pytest.mark.parametrize("way", EVERY_WAY)
 def test_after_a_reboot_nothing_is_said_to_run(make_bench, monkeypatch, way: str):
     bench = make_bench(way)
     running = bench.start("sleep 1000")
@@ -209,26 +216,3 @@ def test_ended_attempts_are_read_from_disk_when_asked_for(make_bench):
     bench.reopen()
     assert bench.look(key) == before
     assert bench.log(key) == "words\n"
-
-
-@pytest.mark.parametrize("way", SANDBOXED)
-def test_a_sandbox_cut_off_half_made_does_not_hold_its_attempt(make_bench, way, monkeypatch):
-    """Bubblewrap dies telling a dead platform who its child is; that child waits for ever."""
-    bench = make_bench(way)
-    spawn = Spawner.spawn
-
-    def cut_off(self, *args, **kwargs):
-        spawned = spawn(self, *args, **kwargs)
-        os.close(spawned.info_fd)
-        # Something to follow, so that the platform notices nothing.
-        return replace(spawned, info_fd=os.open("/dev/null", os.O_RDONLY))
-
-    monkeypatch.setattr(Spawner, "spawn", cut_off)
-    monkeypatch.setattr(Watcher, "watch", lambda self, fd, call: None)
-    key = bench.start("true")
-    monkeypatch.undo()
-    cookie = json.loads((bench.attempt_dir(key) / "launch.json").read_text())["cookie"]
-    until(lambda: len(remains.carriers(cookie)) == 1, "bubblewrap leaving its child")
-    bench.reopen()
-    assert not bench.attempt_dir(key).exists()
-    assert remains.carriers(cookie) == set()
