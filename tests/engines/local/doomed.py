@@ -47,11 +47,14 @@ def die_at(number: int) -> None:
 
 
 def die_after_spawning() -> None:
-    """At the worst moment for bubblewrap: it has begun, and nobody will listen to it."""
+    """At the worst moment for bubblewrap: it has begun, and when it speaks nobody listens. It is
+    held still until we are surely gone; whoever started us lets it go on."""
     start = spawning._start
 
     def start_and_die(*arguments: object) -> None:
-        start(*arguments)  # type: ignore[arg-type]
+        pid = start(*arguments)  # type: ignore[arg-type]
+        os.kill(pid, signal.SIGSTOP)
+        print(pid, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
 
     spawning._start = start_and_die  # type: ignore[assignment]

@@ -25,8 +25,8 @@ from tests.engines.local.bench import (
 REPOSITORY = Path(__file__).parents[3]
 
 
-def run_doomed(root: Path, way: str, **plan: object) -> bool:
-    """Run a platform until it is killed; whether it got to the end of its plan."""
+def run_doomed(root: Path, way: str, **plan: object) -> str:
+    """Run a platform until it is killed; what it said, `done` if its plan was through."""
     script = Path(__file__).with_name("doomed.py")
     done = subprocess.run(
         [sys.executable, str(script), str(root), way, json.dumps(plan)],
@@ -35,7 +35,7 @@ def run_doomed(root: Path, way: str, **plan: object) -> bool:
         text=True,
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
-    return done.stdout == "done\n"
+    return done.stdout.strip()
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def root(tmp_path: Path) -> Path:
 def test_twenty_replicas_live_through_a_kill_and_are_adopted(make_bench, root, way: str):
     mark = a_mark()
     entries = [f"trap 'exit {n}' TERM; sleep {mark} & wait" for n in range(20)]
-    assert run_doomed(root, way, entries=entries, wait="running")
+    assert run_doomed(root, way, entries=entries, wait="running") == "done"
     assert len(processes_with(mark)) >= 20
     bench = make_bench(way)
     keys = [bench.key(n) for n in range(20)]
@@ -72,7 +72,7 @@ def test_how_they_ended_while_nobody_looked_is_known(make_bench, root, way: str)
         "echo 'no data' > $PADDLECLOUD_TERMINATION_LOG; exit 1",
     ]
     entries = [f"while [ ! -e gate ]; do sleep 0.05; done; {end}" for end in ends]
-    assert run_doomed(root, way, entries=entries, wait="running")
+    assert run_doomed(root, way, entries=entries, wait="running") == "done"
     gate.touch()
     locks = list((root / "state").glob("jobs/*/run-1/*/status"))
     assert len(locks) == len(ends)
@@ -94,7 +94,8 @@ def test_how_they_ended_while_nobody_looked_is_known(make_bench, root, way: str)
 def test_a_stop_goes_on_where_the_killed_platform_left_it(make_bench, root, way: str):
     mark = a_mark()
     stubborn = f"trap '' TERM; echo ready; sleep {mark}; sleep {mark}"
-    assert run_doomed(root, way, entries=[stubborn], wait="running", stop_grace_s=0.5)
+    said = run_doomed(root, way, entries=[stubborn], wait="running", stop_grace_s=0.5)
+    assert said == "done"
     bench = make_bench(way)
     seen = bench.ended(bench.key(0))
     assert seen.stopping
@@ -112,7 +113,8 @@ def test_a_kill_at_any_step_neither_starts_twice_nor_forgets(make_bench, tmp_pat
         root = tmp_path / f"step-{step}"
         root.mkdir()
         entry = "echo ran >> runs; exit 5"
-        is_through = run_doomed(root, way, entries=[entry], wait="ended", die_at=step)
+        said = run_doomed(root, way, entries=[entry], wait="ended", die_at=step)
+        is_through = said == "done"
         bench = make_bench(way, f"step-{step}")
         key = bench.key(0)
         bench.wait(lambda: (seen := bench.look(key)) is None or not seen.alive)  # noqa: B023
@@ -128,7 +130,8 @@ def test_a_kill_at_any_step_neither_starts_twice_nor_forgets(make_bench, tmp_pat
 @pytest.mark.parametrize("way", EVERY_WAY)
 def test_what_was_not_told_to_go_ends_by_itself(make_bench, root, way: str):
     """Also if no platform is ever started again."""
-    run_doomed(root, way, entries=["echo ran >> runs"], wait="ended", die_after_spawning=True)
+    plan = {"entries": ["echo ran >> runs"], "wait": "ended", "die_after_spawning": True}
+    os.kill(int(run_doomed(root, way, **plan)), signal.SIGCONT)
     (status,) = (root / "state").glob("jobs/*/run-1/*/status")
     until(lambda: not linux.is_locked(status), "ending")
     bench = make_bench(way)

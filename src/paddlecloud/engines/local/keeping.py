@@ -52,20 +52,11 @@ log = logging.getLogger(__name__)
 _RETRY_S = 0.02  # looking again for what the kernel is about to finish
 _RETRY_CAP_S = 1.0
 _GIVE_UP_S = 5.0  # a process stuck in the kernel must not hold its job for ever
-_KILL_WITHIN_S = 5.0
-_KILL_PAUSE_S = 0.005
 _RUNS_REMEMBERED = 512
 
 
 def _lost(status: Status) -> Result:
     return Result(ReplicaState.LOST, status.started_at, time.time(), None)
-
-
-def _kill_carriers(cookie: str) -> None:
-    """Kill what carries the cookie, and see it gone: its lock on the status file goes with it."""
-    deadline = time.monotonic() + _KILL_WITHIN_S
-    while remains.kill_all(remains.carriers(cookie)) and time.monotonic() < deadline:
-        time.sleep(_KILL_PAUSE_S)
 
 
 class Keeper:
@@ -308,7 +299,7 @@ class Keeper:
         """Its lock is held although the process we followed is gone: its sandbox lives on, or
         never got so far as to be told GO and never will."""
         if kept.shim is None:
-            remains.kill_family(kept.cookie)
+            remains.end_family(kept.cookie)
         try:
             self._follow(kept, kept.shim)
         except ProcessLookupError:
@@ -405,8 +396,8 @@ class Keeper:
             return False
         is_of_this_boot = launch is not None and launch["boot_id"] == boot_id
         if launch is not None and is_of_this_boot and directory.read_status().process is None:
-            # It never got the word to start, and bubblewrap cut off half-way waits for ever.
-            _kill_carriers(launch["cookie"])
+            # It never got the word to start, and never will.
+            remains.end_family(launch["cookie"])
         if launch is None or (is_of_this_boot and not directory.has_begun()):
             shutil.rmtree(directory.path, ignore_errors=True)  # nothing was ever started
             return False

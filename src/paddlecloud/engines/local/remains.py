@@ -10,8 +10,12 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+_PATIENCE_S = 5.0  # a process stuck in the kernel is left to it
+_PAUSE_S = 0.002
 
 
 def _processes() -> Iterator[int]:
@@ -74,13 +78,18 @@ def kill_all(pids: Iterable[int]) -> set[int]:
     return found
 
 
-def kill_family(cookie: str) -> None:
-    """KILL all that carry the cookie, held still first: bubblewrap killed between making its
-    sandbox's first process and releasing it would leave that one waiting for ever."""
-    found = carriers(cookie)
-    for pid in found:
-        try:
-            os.kill(pid, signal.SIGSTOP)
-        except OSError:
-            continue
-    kill_all(found | carriers(cookie))
+def end_family(cookie: str) -> None:
+    """KILL all that carry the cookie and see them gone, and with them their lock.
+
+    For an attempt whose program was not started. They are held still first: bubblewrap killed
+    between making its sandbox's first process and releasing it leaves that one waiting for ever.
+    """
+    deadline_s = time.monotonic() + _PATIENCE_S
+    while (found := carriers(cookie)) and time.monotonic() < deadline_s:
+        for pid in found:
+            try:
+                os.kill(pid, signal.SIGSTOP)
+            except OSError:
+                continue
+        kill_all(found | carriers(cookie))
+        time.sleep(_PAUSE_S)

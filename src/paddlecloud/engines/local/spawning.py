@@ -253,7 +253,7 @@ class Spawner:
             argv = [str(shim_interpreter()[0]), "-I", "-S", str(self._shim_file)]
             if self._sandbox is not None:
                 info_fd, there = _pipe(stack, ours)
-                argv = self._wrap(stack, launch, attempt, runtime, fds, there)
+                argv = self._wrap(stack, launch, attempt, runtime, fds, (info_fd, there))
             try:
                 pid = _start(argv, {COOKIE: cookie}, fds)
             except OSError as error:
@@ -282,7 +282,7 @@ class Spawner:
         attempt: AttemptDir,
         runtime: Runtime,
         fds: dict[int, int],
-        info_fd: int,
+        info_pipe: tuple[int, int],
     ) -> list[str]:
         """The command that makes the sandbox with the shim in it; adds what it reads to `fds`."""
         assert self._sandbox is not None
@@ -296,8 +296,9 @@ class Spawner:
             number = next(numbers)
             fds[number] = _memory_file(stack, "seccomp", self._sandbox.filter)
             arguments += ["--seccomp", str(number)]
-        number = next(numbers)
-        fds[number] = info_fd
+        # Both ends: were we killed and the last reader gone, its writing would kill bubblewrap,
+        # and the process it made would wait for its word for ever.
+        fds[next(numbers)], fds[number := next(numbers)] = info_pipe
         arguments += ["--info-fd", str(number)]
         number = next(numbers)
         fds[number] = _memory_file(stack, "sandbox", nul_separated(arguments))

@@ -55,7 +55,7 @@ class Stopper:
         if kept.result is not None:
             return
         if kept.shim is None:
-            remains.kill_family(kept.cookie)  # it was still being made
+            remains.end_family(kept.cookie)  # it was still being made
         elif kept.is_sandboxed:
             signal_shim(kept, signal.SIGKILL)  # process 1 takes its whole namespace with it
         elif rounds == 0:
