@@ -33,6 +33,32 @@ RUNTIMES = V2 + "/runtimes"
 RUNTIME = V2 + "/runtimes/{name}"
 OPENAPI = V2 + "/openapi.json"
 
+# The file service; docs/guides/pfs-protocol.md.
+PFS = V2 + "/pfs"
+PFS_ENTRIES = PFS + "/entries"
+PFS_ENTRY = PFS + "/entry"
+PFS_CONTENT = PFS + "/content"
+PFS_USAGE = PFS + "/usage"
+PFS_DIRECTORIES = PFS + "/directories"
+PFS_REMOVE = PFS + "/remove"
+PFS_MOVE = PFS + "/move"
+PFS_COPY = PFS + "/copy"
+PFS_COMPARE = PFS + "/compare"
+PFS_UPLOADS = PFS + "/uploads"
+PFS_UPLOAD = PFS + "/uploads/{id}"
+PFS_UPLOAD_REUSE = PFS_UPLOAD + "/reuse"
+PFS_UPLOAD_COMMIT = PFS_UPLOAD + "/commit"
+PFS_BATCH = PFS + "/batch"
+PFS_FETCH = PFS + "/fetch"
+PFS_SNAPSHOTS = PFS + "/snapshots"
+PFS_SNAPSHOT = PFS + "/snapshots/{digest}"
+PFS_BLOBS = PFS + "/blobs"
+
+V1_PFS = "/api/v1/pfs"
+V1_PFS_FILES = V1_PFS + "/files"
+V1_PFS_CHUNKS = V1_PFS + "/chunks"
+V1_PFS_STORAGE_CHUNKS = V1_PFS + "/storage/chunks"
+
 V1_JOBS = "/api/v1/jobs"
 V1_PSERVERS = "/api/v1/pservers"
 V1_WORKERS = "/api/v1/workers"
@@ -49,6 +75,9 @@ LOG_NEXT = "X-Log-Next"
 LOG_SIZE = "X-Log-Size"
 LOG_DROPPED = "X-Log-Dropped"
 LOG_ENDED = "X-Log-Ended"
+PFS_DIGEST = "PFS-Digest"  # of the whole file, where the server knows it
+PFS_MTIME = "PFS-Mtime-Ns"
+PFS_EXECUTABLE = "PFS-Executable"  # 1 or 0
 
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
