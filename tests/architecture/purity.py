@@ -24,6 +24,7 @@ PURE_MODULES = set(
 )
 # Of these only the named parts, the rest of the module does I/O.
 PURE_PARTS = {
+    "blake3": {"blake3"},
     "http": {"HTTPStatus", "HTTPMethod"},
     "io": {"StringIO", "BytesIO"},
     "pathlib": {"PurePath", "PurePosixPath", "PureWindowsPath"},
