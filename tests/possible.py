@@ -11,6 +11,7 @@ it has no cgroups must fail its tests, not skip them.
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -79,6 +80,32 @@ def _bubblewrap_is_beyond_make() -> bool:
     return shutil.which("bwrap") is not None or not can_install
 
 
+@functools.cache
+def postgres_programs() -> dict[str, str]:
+    """Where initdb, pg_ctl and postgres are; empty unless all are of one installation.
+
+    Debian keeps them beside the path, in a folder per version.
+    """
+    wanted = ("initdb", "pg_ctl", "postgres")
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    for folder in [*map(str, folders), os.environ.get("PATH", ""), "/usr/local/bin"]:
+        found = {name: shutil.which(name, path=folder) for name in wanted}
+        whole = {name: path for name, path in found.items() if path}
+        if len(whole) == len(wanted):
+            return whole
+    return {}
+
+
+def _postgres_is_there() -> bool:
+    return bool(postgres_programs()) and importlib.util.find_spec("psycopg") is not None
+
+
+def _postgres_is_beyond_make() -> bool:
+    # The driver comes with `make venv`; the programs with `make test`, for root with apt.
+    has_driver = importlib.util.find_spec("psycopg") is not None
+    return has_driver and not (_is_root() and shutil.which("apt-get") is not None)
+
+
 def _can_make_a_cgroup() -> bool:
     root = Path("/sys/fs/cgroup")
     for parent in (root, root / "memory"):
@@ -106,6 +133,7 @@ NEEDS = {
     "bubblewrap": Need(_bubblewrap_works, "make system", _bubblewrap_is_beyond_make),
     "paddle": Need(_runtime_is_whole, "make runtime", _never),
     "cgroup": Need(_can_make_a_cgroup, "run where cgroups may be made", _always),
+    "postgres": Need(_postgres_is_there, "make test installs it", _postgres_is_beyond_make),
     "python3.6": Need(lambda: old_python() is not None, "install Python 3.6", _always),
     "gpu": Need(lambda: Path("/dev/nvidia0").exists(), "a machine with a GPU", _always),
 }

@@ -17,6 +17,16 @@ command -v bwrap >/dev/null ||
     needs bubblewrap "without it jobs are not isolated and the platform serves one account"
 command -v openssl >/dev/null ||
     needs openssl "without it \`up --tls\` cannot make certificates"
+has_postgres() { # Debian keeps its programs beside the path, in a folder per version
+    local folder
+    for folder in /usr/lib/postgresql/*/bin /usr/local/bin ${PATH//:/ }; do
+        [ -x "$folder/initdb" ] && [ -x "$folder/pg_ctl" ] && [ -x "$folder/postgres" ] && return 0
+    done
+    return 1
+}
+# Only the tests need a database server; nobody gets one for a demo.
+[ -z "${PADDLECLOUD_STRICT:-}" ] || has_postgres ||
+    needs postgresql "without it the tests on PostgreSQL are skipped"
 command -v curl >/dev/null ||
     needs curl "without it the API guide cannot be followed or checked"
 "$(tools/python.sh)" -c 'import ensurepip, venv' 2>/dev/null ||

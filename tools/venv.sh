@@ -31,5 +31,5 @@ pip=(.venv/bin/python -m pip --quiet --disable-pip-version-check)
 echo "venv: installing what constraints.txt pins"
 # pip first: the console scripts of an older one import `re`, a third of the start-up time.
 "${pip[@]}" install -c constraints.txt pip setuptools
-"${pip[@]}" install -c constraints.txt --no-build-isolation --editable '.[dev]'
+"${pip[@]}" install -c constraints.txt --no-build-isolation --editable '.[dev,postgres]'
 echo "$PWD" >.venv/.stamp

@@ -90,7 +90,7 @@ def _allowed_words(layer: str) -> str:
 
 
 def third_party_imports_stay_where_they_may(tree: SourceTree) -> Iterator[str]:
-    declared = _declared(tree)
+    declared, optional = _declared(tree)
     for module in tree.modules:
         for imported in module.imports:
             top = imported.top
@@ -105,16 +105,23 @@ def third_party_imports_stay_where_they_may(tree: SourceTree) -> Iterator[str]:
                 if not (may_lazily and (imported.is_lazy or imported.is_for_types)):
                     where = " at module level" if may_lazily else ""
                     yield f"{place}: {module.package} may not import {top}{where}"
+            elif top in optional:
+                if not imported.is_lazy:
+                    yield f"{place}: {top} is optional: import it inside a function only"
             elif top not in declared:
                 yield f"{place}: {top} is not a dependency in pyproject.toml"
 
 
-def _declared(tree: SourceTree) -> set[str]:
+def _declared(tree: SourceTree) -> tuple[set[str], set[str]]:
+    """What is always installed, and what only an extra for users brings."""
     path = tree.root / "pyproject.toml"
     project = tomllib.loads(path.read_text())["project"] if path.exists() else {}
-    names = (
-        requirement.split(";")[0].strip(" \t").split("[")[0]
-        for requirement in project.get("dependencies", [])
-    )
+    extras = project.get("optional-dependencies", {})
+    optional = [needed for extra, names in extras.items() if extra != "dev" for needed in names]
+    return _import_names(project.get("dependencies", [])), _import_names(optional)
+
+
+def _import_names(requirements: list[str]) -> set[str]:
+    names = (requirement.split(";")[0].strip(" \t").split("[")[0] for requirement in requirements)
     bare = {name.translate(str.maketrans("<>=!~", "     ")).split()[0].lower() for name in names}
     return {IMPORT_NAMES.get(name, name.replace("-", "_")) for name in bare}

@@ -18,7 +18,8 @@ DOC = '"""A sound module."""\n'
 PACKAGE_DOC = '"""A package. May live here: values. May not: I/O."""\n'
 
 SOUND = {
-    "pyproject.toml": '[project]\nname = "paddlecloud"\ndependencies = ["django>=5", "pyyaml"]\n',
+    "pyproject.toml": '[project]\nname = "paddlecloud"\ndependencies = ["django>=5", "pyyaml"]\n'
+    '[project.optional-dependencies]\npostgres = ["psycopg[binary]>=3"]\n',
     "Makefile": "test: venv\n\ttrue\n",
     "README.md": "# Title\n`src/paddlecloud/core`, [the part](docs/a.md#a-part), `make test`.\n",
     "docs/a.md": "# A part\nCall `paddlecloud.core.values.f`.\n```\n$ make test\nls src/\n```\n",
@@ -33,6 +34,7 @@ SOUND = {
     f"{PACKAGE}/cli/get.py": DOC + "from ..core import values\n\n\ndef f():\n    import yaml\n",
     f"{PACKAGE}/server/__init__.py": PACKAGE_DOC,
     f"{PACKAGE}/server/asgi.py": DOC + "import django\n\nfrom paddlecloud.core import values\n",
+    f"{PACKAGE}/server/rows.py": DOC + "def f():\n    import psycopg\n",
 }
 
 HOME = "/".join(["", "root", ".cache"])
@@ -68,6 +70,7 @@ CASES: list[tuple[Rule, str, str, str]] = [
         for file, code, words in [
             ("engines/a.py", "import django.db", "only server"),
             ("engines/a.py", "import requests", "not a dependency"),
+            ("server/a.py", "import psycopg", "optional"),
             ("core/a.py", "def f():\n    import yaml", "core may not import yaml"),
             ("cli/a.py", "import yaml", "at module level"),
             ("sdk/a.py", "import msgspec", "sdk may not import msgspec"),

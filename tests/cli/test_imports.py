@@ -15,7 +15,7 @@ NOT_FOR_A_LIST = set(
     """
     argparse asyncio concurrent dataclasses email http inspect logging multiprocessing pathlib
     ssl subprocess tempfile threading urllib uuid shutil decimal hashlib random yaml django msgspec
-    starlette uvicorn encodings.idna datetime difflib paddlecloud.server paddlecloud.engines
+    uvicorn psycopg encodings.idna datetime difflib paddlecloud.server paddlecloud.engines
     paddlecloud.scheduling paddlecloud.core.jobspec paddlecloud.core.resources
     """.split()
 )

@@ -47,7 +47,16 @@ def test_a_page_that_holds_exactly_all_has_no_next(user: Caller) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["cursor=nonsense", "cursor=!!!", "limit=0", "limit=1001", "limit=x", "limt=3", "phase=x"],
+    [
+        "cursor=nonsense",
+        "cursor=!!!",
+        "limit=0",
+        "limit=1001",
+        "limit=x",
+        "limt=3",
+        "phase=x",
+        "name=%00",
+    ],
 )
 def test_refuses_bad_parameters_by_name(user: Caller, query: str) -> None:
     answer = user.get(f"/api/v2/jobs?{query}")
@@ -63,3 +72,15 @@ def test_events_come_in_pages(user: Caller) -> None:
     rest = user.get(f"/api/v2/jobs/e/events?after={first['next']}").json
     assert [event["reason"] for event in rest["items"]] == ["Started", "Succeeded"]
     assert rest["next"] is None
+
+
+def test_a_job_whose_name_holds_nul_is_not_there(user: Caller) -> None:
+    assert user.get("/api/v2/jobs/%00").status == 404
+    assert user.get("/api/v2/jobs/a%00b/events").status == 404
+
+
+def test_what_no_database_keeps_is_refused_or_kept_never_a_mistake(user: Caller) -> None:
+    user.submit("told", "fake hold=1")
+    for reason in ("with \0 in it", "x" * 100_000):
+        answer = user.post("/api/v2/jobs/told/cancel", {"reason": reason})
+        assert answer.status in (202, 400), answer.body

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from paddlecloud.core.errors import InvalidInput
+from paddlecloud.core.resources import BadQuantity, parse_memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,9 @@ class Listening:
 @dataclass(frozen=True, slots=True)
 class Storage:
     state_dir: Path  # PADDLECLOUD_HOME; everything the platform writes is below it
-    database_url: str = ""  # PADDLECLOUD_DATABASE_URL; empty = SQLite in the state directory
+    # PADDLECLOUD_DATABASE_URL; empty = SQLite in the state directory. It holds a password, so it
+    # is kept out of whatever prints the configuration.
+    database_url: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,17 @@ class Engines:
     kind: str = "local"  # PADDLECLOUD_ENGINE: local or fake (for tests)
     cluster: str = "local"  # PADDLECLOUD_CLUSTER: the <datacenter> of /pfs paths
     answer_within_s: float = 5.0  # PADDLECLOUD_ENGINE_TIMEOUT_S; then a request says Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class FileService:
+    """The file server: a child of ours, or one that runs elsewhere."""
+
+    url: str = ""  # PADDLECLOUD_PFS_URL; an outside one, reached there by us and by clients
+    port: int = 0  # PADDLECLOUD_PFS_PORT of our own; 0 = any free port, told in /api/v2/status
+    # What an account may store unless its own quota says otherwise; None = no limit.
+    storage_bytes: int | None = None  # PADDLECLOUD_STORAGE_BYTES, e.g. 100Gi
+    storage_files: int | None = None  # PADDLECLOUD_STORAGE_FILES
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +98,7 @@ class Configuration:
     storage: Storage
     listening: Listening = Listening()
     engines: Engines = Engines()
+    files: FileService = FileService()
     limits: Limits = Limits()
     logins: Logins = Logins()
     threads: Threads = Threads()
@@ -105,6 +120,24 @@ def _number(env: Mapping[str, str], name: str, default: _N, low: _N, high: _N) -
             f"{name} is {text!r}; it must be a number from {low} to {high}", field=name
         )
     return value
+
+
+def _quantity(env: Mapping[str, str], name: str) -> int | None:
+    """`100Gi` or `1000000`; left out, no limit."""
+    text = env.get(name, "")
+    if not text:
+        return None
+    try:
+        return parse_memory(text)
+    except BadQuantity as error:
+        raise InvalidInput(f"{name} is {text!r}: {error}", field=name) from None
+
+
+def _service_url(env: Mapping[str, str], name: str) -> str:
+    url = env.get(name, "").rstrip("/")
+    if url and not url.startswith(("http://", "https://")):
+        raise InvalidInput(f"{name} is {url!r}; it must begin with http:// or https://", field=name)
+    return url
 
 
 def load(env: Mapping[str, str] | None = None) -> Configuration:
@@ -135,6 +168,12 @@ def load(env: Mapping[str, str] | None = None) -> Configuration:
             kind=env.get("PADDLECLOUD_ENGINE") or "local",
             cluster=env.get("PADDLECLOUD_CLUSTER") or "local",
             answer_within_s=_number(env, "PADDLECLOUD_ENGINE_TIMEOUT_S", 5.0, 0.05, 300.0),
+        ),
+        files=FileService(
+            url=_service_url(env, "PADDLECLOUD_PFS_URL"),
+            port=_number(env, "PADDLECLOUD_PFS_PORT", 0, 0, 65535),
+            storage_bytes=_quantity(env, "PADDLECLOUD_STORAGE_BYTES"),
+            storage_files=_quantity(env, "PADDLECLOUD_STORAGE_FILES"),
         ),
         limits=Limits(
             package_bytes=_number(

@@ -7,6 +7,7 @@ waiting) and begin with BEGIN IMMEDIATE, never upgrading a read. Readers are nev
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from paddlecloud.core.errors import InvalidInput, OutOfSpace, PaddleCloudError, Unavailable
 from paddlecloud.server.configuration import Storage
 
+VARIABLE = "PADDLECLOUD_DATABASE_URL"
+_CONNECT_WITHIN_S = 10
 _SQLITE_SETUP = (
     "PRAGMA journal_mode=WAL;"
     # NORMAL: a commit survives kill -9 of us; only a power cut may take the last ones back.
@@ -39,24 +42,74 @@ def settings_for(storage: Storage) -> dict[str, Any]:
                 "timeout": 10,
             },
         }
-    url = urlsplit(storage.database_url)
+    return _postgres_settings(storage.database_url)
+
+
+def _postgres_settings(text: str) -> dict[str, Any]:
+    try:
+        url = urlsplit(text)
+        port = url.port
+    except ValueError:  # its own message repeats a part of the text, perhaps the password
+        raise _not_an_address() from None
     if url.scheme not in ("postgres", "postgresql") or not url.path.strip("/"):
-        raise InvalidInput(
-            "PADDLECLOUD_DATABASE_URL must look like postgres://user:password@host:5432/name",
-            field="PADDLECLOUD_DATABASE_URL",
-            hint="leave it unset to use SQLite in the state directory",
-        )
+        raise _not_an_address()
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(url.path.strip("/")),
         "USER": unquote(url.username or ""),
         "PASSWORD": unquote(url.password or ""),
         "HOST": unquote(url.hostname or ""),
-        "PORT": str(url.port or ""),
+        "PORT": str(port or ""),
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": dict(parse_qsl(url.query)),
+        "OPTIONS": {"connect_timeout": str(_CONNECT_WITHIN_S), **dict(parse_qsl(url.query))},
     }
+
+
+def _not_an_address() -> InvalidInput:
+    return InvalidInput(
+        f"{VARIABLE} must look like postgres://user:password@host:5432/name",
+        field=VARIABLE,
+        hint="leave it unset to use SQLite in the state directory; other characters than letters,"
+        " digits, - . _ ~ in a password are written as %XX",
+    )
+
+
+def check_driver(storage: Storage) -> None:
+    """Say what is missing before Django does, in a sentence. Nothing to do for SQLite."""
+    if not storage.database_url:
+        return
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        why = str(error).strip().splitlines()[0]
+        raise Unavailable(
+            f"{VARIABLE} is set, but the driver psycopg cannot be imported: {why}",
+            field=VARIABLE,
+            hint=f"{sys.executable} -m pip install 'psycopg[binary]>=3.2'",
+        ) from None
+
+
+@contextmanager
+def setting_up(storage: Storage) -> Iterator[None]:
+    """The first connection and the tables: what fails here is the operator's to mend."""
+    from django.db import Error
+
+    try:
+        yield
+    except Error as error:
+        if not storage.database_url:
+            raise
+        url = urlsplit(storage.database_url)
+        where = url.hostname or dict(parse_qsl(url.query)).get("host", "localhost")
+        # What libpq and the server say never holds the password.
+        why = "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
+        raise Unavailable(
+            f"{VARIABLE}: the database {unquote(url.path.strip('/'))} at {where} cannot be used:"
+            f" {why}",
+            field=VARIABLE,
+            hint="see that it runs, that its address is right and that the account may make tables",
+        ) from None
 
 
 _writer = threading.RLock()
@@ -89,13 +142,23 @@ def fetch(sql: str, parameters: tuple[Any, ...] | list[Any] = ()) -> list[tuple[
     from django.db import InterfaceError, OperationalError, connection
 
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(sql, parameters)
-            return cursor.fetchall()
+        return _select(sql, parameters)
     except (InterfaceError, OperationalError):
-        if not connection.in_atomic_block:
-            forget_broken_connection()
-        raise
+        if connection.in_atomic_block:
+            raise
+        # The database may have been restarted since this thread last asked: once more, anew.
+        forget_broken_connection()
+        if connection.connection is not None:
+            raise
+    return _select(sql, parameters)
+
+
+def _select(sql: str, parameters: tuple[Any, ...] | list[Any]) -> list[tuple[Any, ...]]:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return cursor.fetchall()
 
 
 def fetch_joined(sql: str, parameters: tuple[Any, ...] | list[Any] = ()) -> str:
@@ -124,10 +187,12 @@ def forget_broken_connection() -> None:
 
 def named(error: BaseException) -> PaddleCloudError | None:
     """What a failing database means to a caller; None for an error that is not the database's."""
-    from django.db import InterfaceError, OperationalError
+    from django.db import DataError, InterfaceError, OperationalError
 
+    if isinstance(error, DataError):
+        return InvalidInput("a value is too long, too large or holds a NUL character")
     if not isinstance(error, InterfaceError | OperationalError):
         return None
-    if "full" in str(error):
+    if "full" in str(error) or "No space left" in str(error):
         return OutOfSpace("the platform's disk is full")
     return Unavailable("the database does not answer", hint="try again in a moment")

@@ -52,6 +52,8 @@ class Param:
 
     def parse(self, text: str) -> Any:
         if self.kind is str:
+            if "\0" in text:  # no name holds one, and not every database can be asked for one
+                raise ValueError("must not hold a NUL character")
             return text
         if self.kind is bool:
             if text.lower() in ("", "1", "true", "yes"):
@@ -145,7 +147,7 @@ class Table:
         if rows is not None:
             route = rows.get(method) or (rows.get("GET") if method == "HEAD" else None)
             return route, {}, sorted(rows)
-        parts = path.split("/")
+        parts = path.split("/") if "\0" not in path else []
         for place in self._places:
             if len(parts) <= place or not parts[place]:
                 continue

@@ -66,15 +66,22 @@ def set_up_django(configuration: Configuration) -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = "paddlecloud.server.settings"
     import django
 
+    from paddlecloud.server import database
+
+    database.check_driver(configuration.storage)
     if not configuration.storage.database_url:
         # Ours alone from the first byte; SQLite's side files take the same mode.
         path = configuration.storage.state_dir / "server.db"
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
     django.setup()
-    if not _is_migrated():
-        from django.core.management import call_command
+    with database.setting_up(configuration.storage):
+        from django.db import connection
 
-        call_command("migrate", interactive=False, verbosity=0)
+        connection.ensure_connection()
+        if not _is_migrated():
+            from django.core.management import call_command
+
+            call_command("migrate", interactive=False, verbosity=0)
 
 
 def _is_migrated() -> bool:

@@ -18,7 +18,7 @@ import msgspec
 from paddlecloud.core import jobspec
 from paddlecloud.core.phases import Phase
 from paddlecloud.engines.protocols import Engine, JobRun
-from paddlecloud.server.database import writing
+from paddlecloud.server.database import forget_broken_connection, writing
 from paddlecloud.server.jobs.models import Job
 from paddlecloud.server.process import here
 from paddlecloud.server.services import accounts, mirroring, packages, tokens, workspaces
@@ -77,6 +77,7 @@ class Feeder:
                 count = self._failures[job_id] = self._failures.get(job_id, 0) + 1
                 delay_s = min(_RETRY_CAP_S, _RETRY_FIRST_S * 2 ** (count - 1))
                 log.exception("telling the engine about %s failed; again in %g s", job_id, delay_s)
+                forget_broken_connection()
                 self.look_at(job_id, delay_s)
 
     def _feed(self, job_id: str) -> None:

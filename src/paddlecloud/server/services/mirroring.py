@@ -92,7 +92,7 @@ def _write_events(changes: Iterable[Change]) -> set[str]:
             run=change.run,
             at=change.at,
             reason=change.event.reason,
-            message=change.event.message,
+            message=_storable(change.event.message),
             severity=change.event.severity.value,
             replica=change.event.replica,
         )
@@ -120,6 +120,11 @@ def _write_statuses(known: dict[str, Job], changes: Iterable[Change]) -> set[str
 
 def _has_ended(change: Change | None) -> bool:
     return change is not None and change.status is not None and change.status.phase in TERMINAL
+
+
+def _storable(text: str) -> str:
+    """What a program said may hold NUL characters, which PostgreSQL does not keep."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def failure_json(failure: Failure | None) -> str:
@@ -151,7 +156,7 @@ def _counts_json(status: Status) -> str:
 def _write_status(job: Job, change: Change, status: Status) -> bool:
     facts = {
         "phase": status.phase.value,
-        "reason": status.reason,
+        "reason": _storable(status.reason),
         "counts": _counts_json(status),
         "failure": failure_json(status.failure),
         "restarts": status.restarts,
