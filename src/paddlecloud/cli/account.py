@@ -29,6 +29,7 @@ HELP = """
 Examples:
   paddlecloud account add bob
   paddlecloud account quota bob -cpu 4 -memory 8Gi -gpu none
+  paddlecloud account quota bob --storage 100Gi --files 1000000
   paddlecloud account token bob
   paddlecloud account cert bob --dir ./bob
 """
@@ -39,12 +40,15 @@ FLAGS = (
     Flag(("-memory",), value="SIZE", meaning="quota: memory in all, or none"),
     Flag(("-gpu",), value="N", meaning="quota: cards in all, or none"),
     Flag(("-replicas",), value="N", meaning="quota: replicas in all, or none"),
+    Flag(("--storage",), value="SIZE", meaning="quota: bytes stored in all, or none"),
+    Flag(("--files",), value="N", meaning="quota: files stored in all, or none"),
     Flag(("--expires-in",), value="TIME", meaning="token: dies after 12h, 30d (default never)"),
     Flag(("--dir",), value="FOLDER", meaning="cert: where to write (default here)"),
-    output_flag("table", "json", "yaml", "name"),
+    output_flag("table", "wide", "json", "yaml", "name"),
 )
 HINT = "administrators with a password change and disable accounts at /admin/"
-LIMITS = ("cpu", "memory", "gpu", "replicas")
+STORED = ("storage", "files")  # left alone unless given: the platform has a default for them
+LIMITS = ("cpu", "memory", "gpu", "replicas", *STORED)
 
 
 def run(session: Session) -> int:
@@ -81,18 +85,19 @@ def _add(session: Session, name: str) -> int:
 def _list(session: Session) -> int:
     accounts = session.client.accounts()
     form = session.parsed.text("o", "table")
-    if form != "table":
+    if form not in ("table", "wide"):
         from paddlecloud.cli.output import print_items
 
         print_items(session, accounts, form)  # type: ignore[arg-type]
         return 0
+    columns = LIMITS if form == "wide" else LIMITS[:4]
     rows = []
     for account in accounts:
         limits: dict[str, Any] = account["limits"]  # type: ignore[assignment]
-        shown = [tables.NIL if limits[key] is None else str(limits[key]) for key in LIMITS]
+        shown = [tables.NIL if limits.get(key) is None else str(limits[key]) for key in columns]
         admin = "yes" if account["admin"] else "no"
         rows.append((account["name"], admin, *shown, times.age(account["created_at"])))
-    headers = ("NAME", "ADMIN", "CPU", "MEMORY", "GPU", "REPLICAS", "AGE")
+    headers = ("NAME", "ADMIN", *(key.upper() for key in columns), "AGE")
     session.write(tables.render(headers, rows, session.terminal))
     return 0
 
@@ -105,26 +110,27 @@ def _quota(session: Session, name: str) -> int:
     limits: dict[str, Any] = dict(account["limits"])
     if not given:
         return _show_limits(session, name, limits)
-    for key, text in given.items():
-        limits[key] = _limit(key, text)
-    account = session.client.set_quota(name, limits)
+    sent = {key: value for key, value in limits.items() if key not in STORED}
+    sent |= {key: _limit(key, text) for key, text in given.items()}
+    account = session.client.set_quota(name, sent)
     return _show_limits(session, name, dict(account["limits"]))
 
 
 def _limit(key: str, text: str) -> str | int | None:
     if text.lower() in ("none", "unlimited"):
         return None
-    if key in ("cpu", "memory"):
+    if key in ("cpu", "memory", "storage"):
         return text
     if not text.isdecimal():
-        raise InvalidInput(f"-{key} {text}: must be a whole number or none", field=f"-{key}")
+        flag = f"--{key}" if key in STORED else f"-{key}"
+        raise InvalidInput(f"{flag} {text}: must be a whole number or none", field=flag)
     return int(text)
 
 
 def _show_limits(session: Session, name: str, limits: dict[str, Any]) -> int:
     if "o" in session.parsed:
         return _print(session, {"name": name, "limits": limits})
-    shown = ", ".join(f"{key} {limits[key]}" for key in LIMITS if limits[key] is not None)
+    shown = ", ".join(f"{key} {limits[key]}" for key in LIMITS if limits.get(key) is not None)
     session.say(f"{name}   {shown or 'no limits'}")
     return 0
 

@@ -228,6 +228,9 @@ def _quota(session: Session) -> int:
     for word, key in _QUOTA_ROWS:
         limit = limits.get(key)
         rows.append([word, tables.NIL if limit is None else str(limit), str(used.get(key, 0))])
+    for word, key in (("Storage", "storage"), ("Files", "files")):
+        if limits.get(key) is not None:  # used: `paddlecloud pfs du` counts it
+            rows.append([word, str(limits[key]), tables.NIL])
     columns = 3 if form == "wide" else 2
     headers = ("RESOURCE", "LIMIT", "USED")[:columns]
     session.write(tables.render(headers, [row[:columns] for row in rows], session.terminal))

@@ -59,11 +59,22 @@ class JobTotalsShape(TypedDict):
     running: int
 
 
+class RestartShape(TypedDict):
+    """When the server was last found ended, and how it had ended."""
+
+    at: str
+    reason: str
+
+
 class StatusShape(TypedDict):
-    """The platform at a glance. `capacity` is null when the engine does not answer in time."""
+    """The platform at a glance. `capacity` is null when the engine does not answer in time,
+    `supervisor_pid` when nobody would start the server again."""
 
     version: str
     pid: int
+    supervisor_pid: int | None
+    restarts: int
+    last_restart: RestartShape | None
     endpoint: str
     engine: str
     cluster: str
@@ -73,10 +84,24 @@ class StatusShape(TypedDict):
     jobs: JobTotalsShape
 
 
+class StorageShape(TypedDict):
+    """What an account may store; null = no limit."""
+
+    bytes: int | None
+    files: int | None
+
+
 class WhoamiShape(TypedDict):
+    """`uid` is what its files belong to where the platform runs as root, `job_id` the job whose
+    own token it is, if it is one."""
+
     name: str
     id: int
     admin: bool
+    uid: int | None
+    clusters: list[str]
+    storage: StorageShape
+    job_id: str
 
 
 class PackageShape(TypedDict):
@@ -270,6 +295,8 @@ class LimitsShape(TypedDict):
     memory: str | None
     gpu: int | None
     replicas: int | None
+    storage: str | None
+    files: int | None
 
 
 class UsedShape(TypedDict):
@@ -285,12 +312,14 @@ class QuotaShape(TypedDict):
 
 
 class LimitsBody(TypedDict):
-    """What is left out or null is unlimited."""
+    """What is left out or null is unlimited; storage and files left out stay as they are."""
 
     cpu: NotRequired[str | int | float | None]
     memory: NotRequired[str | int | None]
     gpu: NotRequired[int | None]
     replicas: NotRequired[int | None]
+    storage: NotRequired[str | int | None]
+    files: NotRequired[int | None]
 
 
 class AccountShape(TypedDict):

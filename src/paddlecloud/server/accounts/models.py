@@ -72,7 +72,7 @@ class ApiToken(models.Model):
 
 
 class Quota(models.Model):
-    """Hard limits of one account over all its running jobs; null = none."""
+    """Hard limits of one account: over all its running jobs (null = none), and in storage."""
 
     account = models.OneToOneField(
         Account, on_delete=models.CASCADE, primary_key=True, related_name="quota"
@@ -81,6 +81,16 @@ class Quota(models.Model):
     memory_bytes = models.BigIntegerField(null=True, blank=True)
     gpu = models.IntegerField(null=True, blank=True)
     replicas = models.IntegerField(null=True, blank=True)
+    # Of what is stored. Here null = the platform's default and NO_LIMIT = none, so that a default
+    # that is changed reaches everybody nobody decided about.
+    storage_bytes = models.BigIntegerField(
+        null=True, blank=True, help_text="empty: the platform's default; -1: no limit"
+    )
+    storage_files = models.BigIntegerField(
+        null=True, blank=True, help_text="empty: the platform's default; -1: no limit"
+    )
+
+    NO_LIMIT = -1
 
     def __str__(self) -> str:
         return f"quota of {self.account}"

@@ -9,7 +9,7 @@ from paddlecloud.core.errors import InvalidInput, NotFound, Unavailable
 from paddlecloud.server.exchange import Answer, Request, json_answer, text_answer
 from paddlecloud.server.pools import Pool
 from paddlecloud.server.process import here
-from paddlecloud.server.services import packages, platform_status
+from paddlecloud.server.services import packages, platform_status, storing
 
 
 def health(request: Request) -> Answer:
@@ -21,8 +21,7 @@ def status(request: Request) -> Answer:
 
 
 def whoami(request: Request) -> Answer:
-    caller = request.caller
-    return json_answer({"name": caller.name, "id": caller.account_id, "admin": caller.is_admin})
+    return json_answer(storing.facts_of(request.caller))
 
 
 def openapi(request: Request) -> Answer:

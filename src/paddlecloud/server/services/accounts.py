@@ -107,5 +107,5 @@ def describe(account: Account) -> dict[str, Any]:
         "id": account.pk,
         "admin": account.is_staff,
         "created_at": rfc3339(account.created_at),
-        "limits": quotas.limits_json(quotas.quota_of(account.pk)),
+        "limits": quotas.limits_json(account.pk),
     }
