@@ -41,8 +41,9 @@ def compile_package() -> None:
 class Platform:
     """`up` starts it; its folder, variables and client are its own."""
 
-    def __init__(self) -> None:
-        self.home = Path(tempfile.mkdtemp(prefix="paddlecloud-bench-"))
+    def __init__(self, folder: Path | None = None) -> None:
+        """`folder` is where its temporary home is made, if not where they usually are."""
+        self.home = Path(tempfile.mkdtemp(prefix="paddlecloud-bench-", dir=folder))
         # A sandboxed job runs as another user, who has to be able to reach its files.
         self.home.chmod(0o755)
         self.state = self.home / ".paddlecloud"
