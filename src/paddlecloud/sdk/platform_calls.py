@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Self
 
+    from paddlecloud.sdk.pfs import Files
     from paddlecloud.wire.shapes import (
         AccountShape,
         CertShape,
@@ -34,6 +35,7 @@ class PlatformCalls:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
+        self._files: Files | None = None
 
     @property
     def endpoint(self) -> str:
@@ -104,6 +106,15 @@ class PlatformCalls:
         self._change("DELETE", routes.fill(routes.RUNTIME, name=name), None)
 
     # --- files -----------------------------------------------------------------------------
+
+    @property
+    def files(self) -> Files:
+        """The files under `/pfs`: listing, changing, moving many in both directions."""
+        if self._files is None:
+            from paddlecloud.sdk.pfs import Files
+
+            self._files = Files(self._transport)
+        return self._files
 
     def put_file(self, source: str, path: str) -> None:
         """Send one local file to `/pfs/<datacenter>/home/<user>/...`, replacing what is there."""
