@@ -10,6 +10,7 @@
     ├── TooLarge           413  exit 1
     ├── RateLimited        429  exit 1
     ├── OutOfSpace         507  exit 1
+    │   └── QuotaExceeded  507  exit 1   the account's own limit, not the disk's
     ├── Unavailable        503  exit 1   an engine or a part does not answer
     ├── ServerUnreachable  ---  exit 6   only a client can see this one
     └── InternalError      500  exit 1
@@ -134,6 +135,10 @@ class OutOfSpace(PaddleCloudError):
     http_status = 507
 
 
+class QuotaExceeded(OutOfSpace):
+    code = "quota_exceeded"
+
+
 class Unavailable(PaddleCloudError):
     code = "unavailable"
     http_status = 503
@@ -160,6 +165,7 @@ ERROR_CLASSES: Mapping[str, type[PaddleCloudError]] = {
         TooLarge,
         RateLimited,
         OutOfSpace,
+        QuotaExceeded,
         Unavailable,
         ServerUnreachable,
         InternalError,
