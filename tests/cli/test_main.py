@@ -163,6 +163,9 @@ def test_status_at_a_glance(server: ScriptedServer, run: Run) -> None:
     status = {
         "version": "0.1.0",
         "pid": 77,
+        "supervisor_pid": 76,
+        "restarts": 2,
+        "last_restart": {"at": "2026-11-15T07:57:00.000Z", "reason": "killed by signal 9"},
         "endpoint": "http://127.0.0.1:8000",
         "engine": "embedded",
         "cluster": "local",
@@ -178,6 +181,7 @@ def test_status_at_a_glance(server: ScriptedServer, run: Run) -> None:
     assert run("status").out == (
         "platform   http://127.0.0.1:8000   (embedded engine, 2 cpu, 24Gi, 0 gpu)\n"
         "server     0.1.0, pid 77, cluster local\n"
+        "restarted  2 times, last 3m ago: killed by signal 9\n"
         "account    alice\n"
         "free       3 of 8 cpu, 20Gi of 24Gi, 0 of 0 gpu\n"
         "jobs       3 live: 2 running, 1 queued\n"

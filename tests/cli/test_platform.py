@@ -118,7 +118,7 @@ def test_down_ends_it_and_is_content_when_there_is_nothing(machine: Machine) -> 
 
 def test_what_a_kill_left_behind_is_no_obstacle(machine: Machine) -> None:
     machine.up()
-    pid = local_platform.lock_holder(str(machine.state))
+    pid = local_platform.lock_holder(str(machine.state), "supervisor")
     os.kill(pid, signal.SIGKILL)
     wait_until_free(machine)
     record = machine.state / "run" / "server.json"
@@ -170,7 +170,8 @@ def test_foreground_stays_until_ctrl_c(machine: Machine) -> None:
     os.killpg(child.pid, signal.SIGINT)
     child.stdout.read()
     assert child.wait(60) == 0
-    assert local_platform.lock_holder(str(machine.state)) == 0
+    for role in ("server", "supervisor"):
+        assert local_platform.lock_holder(str(machine.state), role) == 0
 
 
 def test_a_certificate_logs_in_over_tls(machine: Machine) -> None:

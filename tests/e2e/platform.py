@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -49,19 +50,29 @@ class Platform:
     def down(self) -> None:
         self.run("down", "--kill-jobs")
 
+    def _fact(self, record: str, key: str) -> int:
+        return int(json.loads((self.state / "run" / record).read_text())[key])
+
     @property
     def pid(self) -> int:
-        return int(json.loads((self.state / "run" / "server.json").read_text())["pid"])
+        return self._fact("server.json", "pid")
+
+    @property
+    def supervisor_pid(self) -> int:
+        return self._fact("supervisor.json", "pid")
 
     def kill_9(self) -> None:
-        """End the server without warning and wait until it is gone."""
+        """End the whole platform without warning and wait until it is gone."""
+        watch = os.pidfd_open(self.pid)
+        os.kill(self.supervisor_pid, signal.SIGKILL)
+        wait_for_end(watch)  # the server dies with its parent
+
+    def kill_9_server(self) -> None:
+        """End the server alone; its supervisor starts another."""
         pid = self.pid
         watch = os.pidfd_open(pid)
         os.kill(pid, signal.SIGKILL)
-        import select
-
-        select.select([watch], [], [], 30)
-        os.close(watch)
+        wait_for_end(watch)
 
     # --- using it ---------------------------------------------------------------------------
 
@@ -103,6 +114,13 @@ class Platform:
             stem, _, suffix = key.rpartition("_")
             (folder / f"{stem}.{suffix}").write_text(text)
         return folder
+
+
+def wait_for_end(watch: int) -> None:
+    try:
+        assert select.select([watch], [], [], 30)[0], "it did not end"
+    finally:
+        os.close(watch)
 
 
 def processes_with(cookie: str) -> list[int]:

@@ -3,7 +3,7 @@ them first."""
 
 from __future__ import annotations
 
-from paddlecloud.cli import local_platform
+from paddlecloud.cli import local_platform, platform_life
 from paddlecloud.cli.local_platform import Running
 from paddlecloud.cli.session import Session
 from paddlecloud.core.errors import PaddleCloudError
@@ -32,15 +32,21 @@ def run(session: Session) -> int:
 
     local_platform.require_linux()
     state = local_platform.state_directory(session.parsed.text("state"))
-    found = local_platform.settled(state)
-    if found is None:
+    owner = local_platform.lock_holder(state, "supervisor") or local_platform.lock_holder(state)
+    if not owner:
         session.say("platform   not running")
         return 0
-    live = _end_jobs(session, found) if session.parsed.switch("kill-jobs") else _live(found)
-    local_platform.stop(
-        found, timeout_s=STOP_TIMEOUT_S, on_wait=Progress(session, "waiting for its end")
+    live = 0
+    if session.parsed.switch("kill-jobs"):
+        found = local_platform.settled(state)
+        live = _end_jobs(session, found) if found else 0
+    else:  # one that does not answer is stopped all the same
+        found = local_platform.running(state)
+        live = _live(found) if found else 0
+    platform_life.stop(
+        state, timeout_s=STOP_TIMEOUT_S, on_wait=Progress(session, "waiting for its end")
     )
-    session.say(f"platform   stopped (pid {found.pid})")
+    session.say(f"platform   stopped (pid {found.pid if found else owner})")
     if live:
         noun = "1 job goes" if live == 1 else f"{live} jobs go"
         session.say(f"jobs       {noun} on; paddlecloud up finds them again")

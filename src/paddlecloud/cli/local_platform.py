@@ -1,29 +1,27 @@
 """The embedded platform of this machine, seen from outside: its state directory and its server.
 
-It promises: a server counts as running only while it holds the lock of its state directory, so a
-left-over file or a recycled pid is never mistaken for one. Called by `up`, `down` and
-`runtime install`. It starts and ends processes; it never writes into the state directory except
-the server's log.
+It promises: a server or supervisor counts as running only while it holds its lock in the state
+directory, so a left-over file or a recycled pid is never mistaken for one. Called by `up`, `down`,
+`status` and `platform_life`, which starts and stops it. It never writes into the state directory.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
-from collections.abc import Callable
 
-from paddlecloud.core.errors import Conflict, InvalidInput, Unavailable
+from paddlecloud.core.errors import Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from subprocess import Popen
+    from typing import Any
 
     from paddlecloud.sdk.config import Profile
 
 POLL_S = 0.005
-START_TIMEOUT_S = 60.0
 # A server that holds the lock but has written no address yet is starting, or hangs.
 SETTLE_S = 20.0
 
@@ -56,12 +54,12 @@ def log_path(state: str) -> str:
     return os.path.join(state, "run", "server.log")
 
 
-def lock_holder(state: str) -> int:
-    """The pid of the server that holds this state directory; 0 when there is none."""
+def lock_holder(state: str, role: str = "server") -> int:
+    """The pid of the server (or `supervisor`) of this state directory; 0 when there is none."""
     import fcntl
 
     try:
-        with open(os.path.join(state, "run", "server.lock"), "r+", encoding="ascii") as lock:
+        with open(os.path.join(state, "run", f"{role}.lock"), "r+", encoding="ascii") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -79,9 +77,12 @@ def running(state: str) -> Running | None:
     pid = lock_holder(state)
     if not pid:
         return None
-    facts = _run_file(state)
+    facts = _record(state, "server")
     if facts.get("pid") != pid:
         return None
+    parent = facts.get("supervisor_pid")
+    if parent and lock_holder(state, "supervisor") != parent:
+        return None  # it dies with its supervisor, at any moment now
     return Running(
         state,
         pid,
@@ -91,128 +92,53 @@ def running(state: str) -> Running | None:
     )
 
 
-def _run_file(state: str) -> dict[str, object]:
+def _record(state: str, role: str) -> dict[str, Any]:
     try:
-        with open(os.path.join(state, "run", "server.json"), encoding="utf-8") as file:
+        with open(os.path.join(state, "run", f"{role}.json"), encoding="utf-8") as file:
             facts = json.load(file)
     except (OSError, ValueError):
         return {}
     return facts if isinstance(facts, dict) else {}
 
 
+def supervision(state: str) -> dict[str, Any] | None:
+    """What the supervisor of this state directory wrote down last; None when none runs."""
+    if sys.platform != "linux":
+        return None
+    pid = lock_holder(state, "supervisor")
+    facts = _record(state, "supervisor")
+    return facts if pid and facts.get("pid") == pid else None
+
+
 def settled(state: str) -> Running | None:
-    """As `running`, but waits for a server that is just starting."""
+    """As `running`, but waits for a server that is just starting, and has one that waits for its
+    next start tried at once."""
     deadline_s = time.monotonic() + SETTLE_S
-    while lock_holder(state):
+    was_told = False
+    while lock_holder(state) or lock_holder(state, "supervisor"):
         found = running(state)
         if found is not None:
             return found
+        if not was_told and (facts := supervision(state)) and not lock_holder(state):
+            os.kill(facts["pid"], signal.SIGUSR1)
+            was_told = True
         if time.monotonic() > deadline_s:
-            raise Unavailable(
-                f"a server (pid {lock_holder(state)}) holds {state} but does not answer",
-                hint=f"see {log_path(state)}",
-            )
+            raise not_there(state)
         time.sleep(POLL_S)
     return None
 
 
-# --- starting --------------------------------------------------------------------------------
-
-
-def server_command(*, state: str, host: str, port: int | None, account: str) -> list[str]:
-    command = [sys.executable, "-m", "paddlecloud.server", "--state", state]
-    if host:
-        command += ["--host", host]
-    if port is not None:
-        command += ["--port", str(port)]
-    if account:
-        command += ["--bootstrap-account", account]
-    return command
-
-
-def start(
-    command: list[str],
-    state: str,
-    *,
-    is_tls: bool,
-    is_detached: bool,
-    on_wait: Callable[[float], None] = lambda seconds: None,
-) -> tuple[Running, Popen[bytes]]:
-    """Start a server and return once it answers; what it said is in the error if it does not."""
-    import subprocess
-
-    os.makedirs(os.path.join(state, "run"), mode=0o700, exist_ok=True)
-    env = dict(os.environ)
-    if is_tls:
-        env["PADDLECLOUD_TLS"] = "1"
-    with open(log_path(state), "ab") as log:
-        began_at = log.tell()
-        output = log if is_detached else None
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            cwd="/" if is_detached else None,
-            env=env,
-            start_new_session=is_detached,
-        )
-    began_s = time.monotonic()
-    while True:
-        found = running(state)
-        if found is not None and found.pid == child.pid:
-            return found, child
-        if child.poll() is not None:
-            raise _failed(state, began_at)
-        waited_s = time.monotonic() - began_s
-        if waited_s > START_TIMEOUT_S:
-            child.terminate()
-            raise Unavailable(
-                f"the server did not answer within {START_TIMEOUT_S:.0f} s",
-                hint=f"see {log_path(state)}",
-            )
-        on_wait(waited_s)
-        time.sleep(POLL_S)
-
-
-def _failed(state: str, began_at: int) -> Exception:
-    """The server's own words, from its log."""
-    with open(log_path(state), "rb") as log:
-        log.seek(began_at)
-        lines = log.read().decode("utf-8", "replace").splitlines()
-    said = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
-    hints = [line.removeprefix("hint:").strip() for line in lines if line.startswith("hint:")]
-    if said:
-        return Conflict(said[-1], hint=hints[-1] if hints else "")
-    last = lines[-1] if lines else "it said nothing"
-    return Unavailable(f"the server ended at once: {last}", hint=f"see {log_path(state)}")
-
-
-# --- stopping --------------------------------------------------------------------------------
-
-
-def stop(found: Running, *, timeout_s: float, on_wait: Callable[[float], None]) -> None:
-    """TERM, and wait until the lock is free. The pid is the lock's, so it is the server's."""
-    import signal
-
-    try:
-        os.kill(found.pid, signal.SIGTERM)
-    except ProcessLookupError:
-        return
-    except PermissionError:
-        raise InvalidInput(
-            f"the server (pid {found.pid}) belongs to another user", field="--state"
-        ) from None
-    began_s = time.monotonic()
-    while lock_holder(found.state) == found.pid:
-        waited_s = time.monotonic() - began_s
-        if waited_s > timeout_s:
-            raise Unavailable(
-                f"the server (pid {found.pid}) has not ended after {timeout_s:.0f} s",
-                hint=f"see {log_path(found.state)}; running jobs go on even after kill -9",
-            )
-        on_wait(waited_s)
-        time.sleep(POLL_S)
+def not_there(state: str) -> Unavailable:
+    """The platform runs, its server does not answer: what is known of that."""
+    hint = f"see {log_path(state)}"
+    facts = supervision(state)
+    if pid := lock_holder(state):
+        return Unavailable(f"a server (pid {pid}) holds {state} but does not answer", hint=hint)
+    ended = facts["parts"]["server"]["last_end"] if facts else ""
+    return Unavailable(
+        f"the server of {state} ended ({ended or 'unknown how'}) and is being tried again",
+        hint=hint,
+    )
 
 
 # --- logging in ------------------------------------------------------------------------------

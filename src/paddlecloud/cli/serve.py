@@ -1,13 +1,14 @@
 """`paddlecloud serve`: the server in the foreground, for a service manager or a container.
 
-It becomes the server (no process in between), so signals and the exit code are the server's own.
+It becomes the server (no process in between), so signals and the exit code are the server's own,
+and starting it again is the service manager's business.
 """
 
 from __future__ import annotations
 
 import os
 
-from paddlecloud.cli import local_platform
+from paddlecloud.cli import local_platform, platform_life
 from paddlecloud.cli.session import Session
 from paddlecloud.forms.go_flags import Flag, Kind
 
@@ -37,7 +38,7 @@ FLAGS = (
 
 def run(session: Session) -> int:
     local_platform.require_linux()
-    command = local_platform.server_command(
+    command = platform_life.server_command(
         state=local_platform.state_directory(session.parsed.text("state")),
         host=session.parsed.text("host"),
         port=session.parsed.number("port") if "port" in session.parsed else None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from paddlecloud.cli import local_platform
+from paddlecloud.cli import local_platform, platform_life
 from paddlecloud.cli.local_platform import Running
 from paddlecloud.cli.session import Session
 from paddlecloud.cli.status import platform_line
@@ -17,13 +17,16 @@ from paddlecloud.forms.go_flags import Flag, Kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from subprocess import Popen
+
     from paddlecloud.sdk.config import Config, Profile
     from paddlecloud.wire.shapes import StatusShape
 
 USAGE = "paddlecloud up [--port N] [--host ADDRESS] [--state FOLDER] [--tls] [--foreground]"
 HELP = """
 Everything is kept in one state folder (PADDLECLOUD_HOME, default ~/.paddlecloud). Jobs outlive the
-server: `down` and even kill -9 leave them running, and the next `up` finds them again.
+server: `down` and even kill -9 leave them running, and the next `up` finds them again. A small
+parent process starts the server again, on the same port, when it dies.
 
 Examples:
   paddlecloud up
@@ -42,7 +45,7 @@ FLAGS = (
     Flag(("--host",), value="ADDRESS", meaning="address to listen on (default 127.0.0.1)"),
     Flag(("--state",), value="FOLDER", meaning="state folder (default ~/.paddlecloud)"),
     Flag(("--tls",), Kind.BOOL, meaning="serve https, with a CA of the platform's own"),
-    Flag(("--foreground",), Kind.BOOL, meaning="stay attached; Ctrl-C stops the server"),
+    Flag(("--foreground",), Kind.BOOL, meaning="stay attached, log here; Ctrl-C stops all"),
 )
 NEXT = 'paddlecloud submit --mode single -entry "python train.py" ./my_package'
 
@@ -59,14 +62,14 @@ def run(session: Session) -> int:
         _say_what_does_not_apply(session, found)
         return _greet(session, found, config, path, is_new=False)
     is_detached = not session.parsed.switch("foreground")
-    command = local_platform.server_command(
+    command = platform_life.server_command(
         state=state,
         host=session.parsed.text("host"),
         port=session.parsed.number("port") if "port" in session.parsed else None,
         account=_account_name(),
     )
     progress = Progress(session, "starting the platform")
-    found, child = local_platform.start(
+    found, child = platform_life.start(
         command,
         state,
         is_tls=session.parsed.switch("tls"),
@@ -78,11 +81,18 @@ def run(session: Session) -> int:
     if is_detached:
         return code
     session.flush()
+    return _stay_with(child)
+
+
+def _stay_with(child: Popen[bytes]) -> int:
+    """Until the platform ends. A TERM to us is meant for it; Ctrl-C it hears itself."""
+    import signal
+
+    signal.signal(signal.SIGTERM, lambda number, frame: child.terminate())
     try:
         return child.wait()
     except KeyboardInterrupt:
-        child.wait()
-        return 0
+        return child.wait()
 
 
 def _say_what_does_not_apply(session: Session, found: Running) -> None:

@@ -19,7 +19,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 import paddlecloud
 from paddlecloud.core.errors import Conflict
-from paddlecloud.server import certificates, starting
+from paddlecloud.server import certificates, starting, supervision
 from paddlecloud.server.configuration import Configuration
 from paddlecloud.server.front import Front
 from paddlecloud.server.process import Process
@@ -83,6 +83,8 @@ class _Server(uvicorn.Server):
                 self._run_file,
                 {
                     "pid": os.getpid(),
+                    "supervisor_pid": supervision.read(self._run_file.parent).pid,
+                    "port": self.servers[0].sockets[0].getsockname()[1],
                     "start_time": time.time(),
                     "endpoint": self._process.endpoint,
                     "version": paddlecloud.__version__,

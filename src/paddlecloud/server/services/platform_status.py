@@ -9,6 +9,7 @@ import paddlecloud
 from paddlecloud.core.errors import PaddleCloudError
 from paddlecloud.engines.protocols import Capacity
 from paddlecloud.engines.registry import may_serve_second_account
+from paddlecloud.server import supervision
 from paddlecloud.server.authentication import Principal
 from paddlecloud.server.process import here
 from paddlecloud.server.services import job_rows
@@ -30,9 +31,13 @@ def describe(caller: Principal) -> dict[str, Any]:
     is_safe, reason = may_serve_second_account(engine)
     if not is_safe:
         notes.append(f"one account only: {reason}")
+    above = supervision.read(process.state_dir / "run")
     return {
         "version": paddlecloud.__version__,
         "pid": os.getpid(),
+        "supervisor_pid": above.pid,
+        "restarts": above.restarts,
+        "last_restart": above.last_restart,
         "endpoint": process.endpoint,
         "engine": engine.kind,
         "cluster": engine.cluster,
