@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from paddlecloud.core.errors import Conflict
+from paddlecloud.server import first_tables
 from paddlecloud.server.configuration import Configuration
 
 _LOCK_PATIENCE_S = 2.0
@@ -73,6 +74,8 @@ def set_up_django(configuration: Configuration) -> None:
         # Ours alone from the first byte; SQLite's side files take the same mode.
         path = configuration.storage.state_dir / "server.db"
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+        if path.stat().st_size == 0:
+            first_tables.fill(path)
     django.setup()
     with database.setting_up(configuration.storage):
         from django.db import connection
