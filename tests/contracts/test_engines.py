@@ -206,6 +206,14 @@ def test_restarts_a_gang_together_and_only_within_the_budget(bench):
         (1, 1),
         (1, 2),
     ]
+    said = [c.event for c in bench.told if c.job_id == job.job_id and c.event]
+    restarting = [event for event in said if event.reason == "Restarting"]
+    assert [(event.replica, event.message) for event in restarting] == [
+        (
+            "trainer-1",
+            "exit 9 in trainer-1; all replicas start again, attempt 2 (restart 1 of at most 1)",
+        )
+    ]
 
 
 def test_restarts_a_failed_trainer_alone_beside_parameter_servers(bench):
@@ -378,6 +386,22 @@ def test_reads_a_log_by_byte_cursor(bench):
     rest = bench.engine.log(key, first.next, 100)
     assert (rest.data, rest.next, rest.ended) == (b"456789", 10, True)
     assert bench.engine.log(key, -3, 100).data == b"789"
+
+
+def test_a_line_that_python_prints_is_in_the_log_at_once(bench):
+    job = bench.put("""python3 -c "import time; print('epoch 1'); time.sleep(1000)" """)
+    bench.until(job, Phase.RUNNING)
+    key = ReplicaKey(job.job_id, 1, Role.TRAINER, 0, 1)
+    deadline = time.monotonic() + TIMEOUT_S
+    while (data := bench.engine.log(key, 0, 100).data) != b"epoch 1\n":
+        assert time.monotonic() < deadline
+        bench.engine.log_wait(key, len(data), 1.0)
+
+
+def test_a_user_may_have_python_buffer(bench):
+    job = bench.put('echo "<$PYTHONUNBUFFERED>"', env={"PYTHONUNBUFFERED": ""})
+    bench.end(job)
+    assert bench.log_text(job) == "<>\n"
 
 
 def test_a_missing_working_directory_is_a_start_failure(bench):

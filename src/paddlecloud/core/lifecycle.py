@@ -246,17 +246,38 @@ def _restart_gang(
         wake.append(left)
         return []
     attempt = 1 + max(seen.key.attempt for seen in latest.values())
-    count = restart.incidents(spec, observed.replicas)
-    if count:
-        events.append(
-            Event(
-                "Restarting",
-                f"restart {count} of at most {spec.restart.max_restarts}: all replicas, "
-                f"attempt {attempt}",
-                Severity.WARNING,
-            )
-        )
+    culprit = _culprit(spec, list(latest.values()))
+    if culprit is not None:  # none: its capacity had been taken away, nothing failed
+        all_of_them = "all replicas start" if len(wanted) > 1 else "it starts"
+        events.append(_restarting(spec, observed, culprit, f"{all_of_them} again", attempt))
     return [Start(ReplicaKey(job_id, run, role, index, attempt)) for role, index in wanted]
+
+
+def _culprit(spec: JobSpec, ended: Sequence[ReplicaObserved]) -> ReplicaObserved | None:
+    """The one that took the gang down: peers abort in the wake of the first, and a trainer that
+    could have restarted alone is never the cause."""
+    failed = [seen for seen in ended if completion.has_failed(seen)]
+    return min(
+        failed,
+        key=lambda seen: (
+            restart.restarts_alone(spec, seen.key.role),
+            seen.ended_at or 0.0,
+            seen.key,
+        ),
+        default=None,
+    )
+
+
+def _restarting(
+    spec: JobSpec, observed: Observed, failed: ReplicaObserved, what: str, attempt: int
+) -> Event:
+    """`exit 3 in trainer-1; all replicas start again, attempt 2 (restart 1 of at most 3)`"""
+    count = restart.incidents(spec, observed.replicas)
+    words = (
+        f"{describe_end(failed)}; {what}, attempt {attempt} "
+        f"(restart {count} of at most {spec.restart.max_restarts})"
+    )
+    return Event("Restarting", words, Severity.WARNING, failed.key.short)
 
 
 def _backoff_left(
@@ -291,16 +312,7 @@ def _start_missing(
                 wake.append(left)
                 continue
             attempt = seen.key.attempt + 1
-            events.append(
-                Event(
-                    "Restarting",
-                    f"{describe_end(seen)}; attempt {attempt} "
-                    f"(restart {restart.incidents(spec, observed.replicas)} of at most "
-                    f"{spec.restart.max_restarts})",
-                    Severity.WARNING,
-                    seen.key.short,
-                )
-            )
+            events.append(_restarting(spec, observed, seen, "it starts again", attempt))
             actions.append(Start(ReplicaKey(job_id, run, role, index, attempt)))
     return actions
 

@@ -171,6 +171,56 @@ def test_restarts_a_collective_job_as_a_gang_after_the_backoff():
     assert again.status.restarts == 1
 
 
+@pytest.mark.parametrize(
+    ("spec", "replicas", "who", "words"),
+    [
+        (
+            a_spec(restarts=3),
+            (seen("trainer-0", "signal", at=T0 + 1, signal=6), seen("trainer-1", "oom")),
+            "trainer-1",
+            "trainer-1 ran out of memory: limit 1Gi; all replicas start again, attempt 2"
+            " (restart 1 of at most 3)",
+        ),
+        (
+            a_spec(restarts=3),
+            (
+                *(seen("trainer-0", "fail", code=4), seen("trainer-1", "ok", stopping=True)),
+                *(seen("trainer-0", "ok", attempt=2, stopping=True),),
+                *(seen("trainer-1", "signal", attempt=2, signal=11),),
+            ),
+            "trainer-1",
+            "trainer-1 was ended by signal 11; all replicas start again, attempt 3"
+            " (restart 2 of at most 3)",
+        ),
+        (
+            a_spec(Mode.SINGLE, 1, restarts=1),
+            (seen("trainer-0", "fail", code=7),),
+            "trainer-0",
+            "exit 7 in trainer-0; it starts again, attempt 2 (restart 1 of at most 1)",
+        ),
+        (
+            # The trainer failed first, but it could have come back alone.
+            a_spec(Mode.PS, 1, 1, restarts=5),
+            (seen("trainer-0", "fail", at=T0 - 1), seen("pserver-0", "fail", code=2)),
+            "pserver-0",
+            "exit 2 in pserver-0; all replicas start again, attempt 2 (restart 2 of at most 5)",
+        ),
+    ],
+)
+def test_the_event_of_a_restart_names_what_failed(spec, replicas, who, words):
+    answer = decided(spec, *replicas, grant=spec.trainers.replicas, now=T0 + 100)
+    said = [event for event in answer.events if event.reason == "Restarting"]
+    assert [(event.replica, event.message) for event in said] == [(who, words)]
+
+
+def test_a_job_that_comes_back_after_losing_its_grant_blames_nobody():
+    spec = a_spec(restarts=1)
+    down = [seen(f"trainer-{n}", "signal", signal=15, stopping=True) for n in (0, 1)]
+    answer = decided(spec, *down, now=T0 + 100)
+    assert started(answer) == ["trainer-0.2", "trainer-1.2"]
+    assert [event.reason for event in answer.events] == []
+
+
 def test_restarts_one_trainer_alone_under_parameter_servers():
     spec = a_spec(Mode.PS, 2, 1, restarts=1)
     answer = decided(

@@ -178,6 +178,7 @@ class Spawner:
             "USER": launch.account,
             "LOGNAME": launch.account,
             "SHELL": "/bin/sh",
+            "PYTHONUNBUFFERED": "1",  # so that a log shows a line when it is printed
             "PADDLECLOUD_PFS_HOME": view.home,
             "PADDLECLOUD_PFS_PUBLIC": view.public,
             "PADDLECLOUD_ROOT_FILES": view.root_files,
