@@ -76,18 +76,21 @@ def _run(bootstrap: str | None) -> int:
     lock = starting.hold_state(chosen.storage.state_dir)
     try:
         starting.set_up_django(chosen)
-        from paddlecloud.server import serving
+        from paddlecloud.server import file_server, serving
         from paddlecloud.server.process import here
-        from paddlecloud.server.services import quotas
+        from paddlecloud.server.services import continuity, quotas
         from paddlecloud.server.services.mirroring import Mirror
 
         sock = serving.listen(chosen)
         starting.begin_process(chosen)
         process = here()
         process.endpoint = serving.endpoint_of(chosen, sock)
+        process.files = file_server.make(chosen)
+        process.files.start(serving.own_url(chosen, sock), serving.tls_files(chosen))
         if bootstrap:
             starting.bootstrap_account(bootstrap)
-        mirrors = [Mirror(engine) for engine in process.engines]
+        # Before engines start: what they tell from now on is news.
+        mirrors = [Mirror(engine, continuity.resume(engine)) for engine in process.engines]
         for engine in process.engines:
             engine.start()
         quotas.tell_engines()
@@ -97,6 +100,7 @@ def _run(bootstrap: str | None) -> int:
         gc.freeze()
         gc.enable()
         serving.serve(chosen, process, sock)
+        process.files.stop()
         for mirror in mirrors:
             mirror.stop()
         for engine in process.engines:

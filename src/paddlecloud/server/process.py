@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from paddlecloud.engines.registry import Registry
 from paddlecloud.server.configuration import Configuration
+from paddlecloud.server.file_server import FileServer
 from paddlecloud.server.following import Pumps
 from paddlecloud.server.notifying import Hub
 from paddlecloud.server.pools import Pool
@@ -33,8 +34,10 @@ class Process:
     # An engine that hangs holds these threads, then its questions are refused at once.
     asking: Pool = field(default_factory=lambda: Pool("engine", 4))
     pumps: Pumps = field(init=False)
+    files: FileServer = field(init=False)  # `__main__` puts the one that runs here
 
     def __post_init__(self) -> None:
+        self.files = FileServer(self.configuration)
         threads = self.configuration.threads
         reads, waits = Pool("log", threads.logs), Pool("log-wait", threads.log_waits)
         self.pumps = Pumps(reads, waits, threads.log_waits)

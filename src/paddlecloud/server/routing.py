@@ -31,6 +31,7 @@ class Work(Enum):
     LOGS = "logs"  # the same, but it asks the engine for bytes
     LOOP = "loop"  # async handler(request, stream): waits and streams
     UPLOAD = "upload"  # async handler(request, receive) -> Answer: a body too large for memory
+    RELAY = "relay"  # no handler: the file server answers
 
 
 class Change(Enum):

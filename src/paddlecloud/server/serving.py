@@ -48,15 +48,18 @@ def listen(configuration: Configuration) -> socket.socket:
     return sock
 
 
-def endpoint_of(configuration: Configuration, sock: socket.socket) -> str:
+def own_url(configuration: Configuration, sock: socket.socket) -> str:
+    """How this machine itself reaches the server."""
     where = configuration.listening
-    if where.public_url:
-        return where.public_url
     port = sock.getsockname()[1]
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(where.host, where.host)
     if ":" in host and not host.startswith("["):
         host = f"[{host}]"
     return f"{'https' if where.tls else 'http'}://{host}:{port}"
+
+
+def endpoint_of(configuration: Configuration, sock: socket.socket) -> str:
+    return configuration.listening.public_url or own_url(configuration, sock)
 
 
 class _Protocol(HttpToolsProtocol):
@@ -110,14 +113,21 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def _tls(configuration: Configuration) -> dict[str, Any]:
+def tls_files(configuration: Configuration) -> certificates.ServerFiles | None:
+    """Certificate and key of this server and of its file server; None without TLS."""
     where = configuration.listening
     if not where.tls:
-        return {}
+        return None
     own = {"localhost", "127.0.0.1", "::1", socket.gethostname(), *where.allowed_hosts}
     if where.host not in ("0.0.0.0", "::"):
         own.add(where.host)
-    files = certificates.server_files(configuration.storage.state_dir, tuple(sorted(own)))
+    return certificates.server_files(configuration.storage.state_dir, tuple(sorted(own)))
+
+
+def _tls(configuration: Configuration) -> dict[str, Any]:
+    files = tls_files(configuration)
+    if files is None:
+        return {}
     return {
         "ssl_certfile": str(files.cert),
         "ssl_keyfile": str(files.key),

@@ -66,6 +66,15 @@ class RestartShape(TypedDict):
     reason: str
 
 
+class FileServiceShape(TypedDict):
+    """Where files go fastest: `url`, or this host at `port`; the same routes on this server are
+    relayed there. `state` is running, restarting, stopping, off or outside (runs elsewhere)."""
+
+    port: int
+    url: str
+    state: str
+
+
 class StatusShape(TypedDict):
     """The platform at a glance. `capacity` is null when the engine does not answer in time,
     `supervisor_pid` when nobody would start the server again."""
@@ -82,6 +91,7 @@ class StatusShape(TypedDict):
     capacity: CapacityShape | None
     notes: list[str]
     jobs: JobTotalsShape
+    pfs: FileServiceShape
 
 
 class StorageShape(TypedDict):

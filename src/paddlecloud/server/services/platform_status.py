@@ -45,6 +45,7 @@ def describe(caller: Principal) -> dict[str, Any]:
         "capacity": capacity,
         "notes": notes,
         "jobs": job_rows.totals(caller),
+        "pfs": process.files.describe(),
     }
 
 

@@ -1,0 +1,187 @@
+"""The file server as a child of this process: started with it, started again, ended with it.
+
+Its listening socket is made here and inherited, so the port is known before the child is ready
+and stays the same when the child is started again; whoever connects in between waits a moment. A
+file server that runs elsewhere (PADDLECLOUD_PFS_URL) is only pointed at. Started by `__main__`,
+asked by `status` and by the relay.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import logging
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from urllib.parse import urlsplit
+
+from paddlecloud.server import certificates
+from paddlecloud.server.configuration import Configuration
+from paddlecloud.server.relaying import Header, Target, not_there
+from paddlecloud.server.secretfiles import secret_text, secrets_dir
+from paddlecloud.wire.shapes import FileServiceShape
+
+log = logging.getLogger(__name__)
+
+SECRET = "pfs-relay"
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 10.0
+_LIVED_WELL_S = 30.0  # a child that lived so long is started again at once
+_STOP_WITHIN_S = 3.0
+_BACKLOG = 1024
+
+
+class FileServer:
+    """What clients and the relay are told; `start` makes it true."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+        self.url = configuration.files.url
+        self.port = 0
+        self.state = "outside" if self.url else "off"
+
+    def start(self, server_url: str, tls: certificates.ServerFiles | None) -> None:
+        """Begin; returns at once."""
+
+    def stop(self) -> None:
+        """End what was started."""
+
+    def describe(self) -> FileServiceShape:
+        return {"port": self.port, "url": self.url, "state": self.state}
+
+    def target(self) -> Target:
+        """Where the relay finds it."""
+        if not self.url:
+            raise not_there()
+        place = urlsplit(self.url)
+        is_tls = place.scheme == "https"
+        return Target(
+            host=place.hostname or "",
+            port=place.port or (443 if is_tls else 80),
+            tls=ssl.create_default_context() if is_tls else None,
+            prefix=place.path.rstrip("/"),
+        )
+
+    def proof(self, authorization: str, facts: bytes) -> list[Header]:
+        """What tells it who calls: elsewhere, the caller's own token."""
+        return [(b"authorization", authorization.encode("latin-1"))] if authorization else []
+
+
+class ChildFileServer(FileServer):
+    def __init__(self, configuration: Configuration) -> None:
+        super().__init__(configuration)
+        self._secret = secret_text(configuration.storage.state_dir, SECRET)
+        self._is_stopping = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread: threading.Thread | None = None
+        self._tls: ssl.SSLContext | None = None
+        self._socket = self._listen()
+        self.port = self._socket.getsockname()[1]
+
+    def _listen(self) -> socket.socket:
+        from paddlecloud.core.errors import Conflict
+
+        host, port = self.configuration.listening.host, self.configuration.files.port
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind((host, port))
+            sock.listen(_BACKLOG)
+        except OSError as error:
+            sock.close()
+            raise Conflict(
+                f"the file server cannot listen on {host}:{port}: {error.strerror}",
+                field="PADDLECLOUD_PFS_PORT",
+                hint="another program has it; choose another, or 0 for any free one",
+            ) from None
+        return sock
+
+    # --- the child -------------------------------------------------------------------------
+
+    def start(self, server_url: str, tls: certificates.ServerFiles | None) -> None:
+        if tls is not None:
+            self._tls = ssl.create_default_context(cafile=str(tls.ca))
+        command = self._command(server_url, tls)
+        # The thread lives as long as the process: the kernel ends the child when it does not.
+        self._thread = threading.Thread(
+            target=self._keep, args=(command,), name="file-server", daemon=True
+        )
+        self._thread.start()
+
+    def _command(self, server_url: str, tls: certificates.ServerFiles | None) -> list[str]:
+        state_dir = self.configuration.storage.state_dir
+        words = [sys.executable, "-m", "paddlecloud.pfs.serving"]
+        words += ["--root", str(state_dir / "pfs"), "--server", server_url]
+        words += ["--fd", str(self._socket.fileno()), "--parent", str(os.getpid())]
+        words += ["--relay-secret", str(secrets_dir(state_dir) / SECRET)]
+        words += ["--datacenter", self.configuration.engines.cluster]
+        if tls is not None:
+            words += ["--cert", str(tls.cert), "--key", str(tls.key), "--server-ca", str(tls.ca)]
+        return words
+
+    def _keep(self, command: list[str]) -> None:
+        pause_s = _FIRST_PAUSE_S
+        while not self._is_stopping.is_set():
+            began_s = time.monotonic()
+            try:
+                ended = self._run_once(command)
+            except OSError as error:
+                ended = str(error)
+            if self._is_stopping.is_set():
+                return
+            self.state = "restarting"
+            if time.monotonic() - began_s >= _LIVED_WELL_S:
+                pause_s = _FIRST_PAUSE_S
+            log.error("the file server ended (%s); started again in %g s", ended, pause_s)
+            self._is_stopping.wait(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _run_once(self, command: list[str]) -> str:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, pass_fds=(self._socket.fileno(),)
+        )
+        self._process = process
+        self.state = "running"
+        if self._is_stopping.is_set():
+            process.terminate()
+        code = process.wait()
+        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+    def stop(self) -> None:
+        self._is_stopping.set()
+        self.state = "stopping"
+        process, thread = self._process, self._thread
+        if process is not None and thread is not None:
+            process.terminate()
+            thread.join(_STOP_WITHIN_S)
+            if thread.is_alive():
+                process.kill()
+                thread.join(_STOP_WITHIN_S)
+        self._socket.close()
+
+    # --- the relay -------------------------------------------------------------------------
+
+    def target(self) -> Target:
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(
+            self.configuration.listening.host, self.configuration.listening.host
+        )
+        return Target(host=host, port=self.port, tls=self._tls)
+
+    def proof(self, authorization: str, facts: bytes) -> list[Header]:
+        return [
+            (b"pfs-relay", self._secret.encode()),
+            (b"pfs-caller", base64.b64encode(facts)),
+        ]
+
+
+def make(configuration: Configuration) -> FileServer:
+    if importlib.util.find_spec("paddlecloud.pfs.serving.__main__") is None:
+        return FileServer(configuration)
+    return FileServer(configuration) if configuration.files.url else ChildFileServer(configuration)
