@@ -1,0 +1,217 @@
+"""One request and its answer, as the handlers see them.
+
+Handlers are generators that yield to the worker (see `workers`); everything here that may have to
+wait is therefore used with `yield from`. An answer is sent once; `has_begun` says whether it is
+too late for another.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from paddlecloud.core.errors import InvalidInput, TooLarge
+from paddlecloud.pfs.serving.bodies import Body, Sink
+from paddlecloud.pfs.serving.heads import Head
+from paddlecloud.pfs.serving.links import Cut
+from paddlecloud.pfs.serving.workers import AGAIN, Pool, Task
+
+if TYPE_CHECKING:
+    from paddlecloud.pfs.owners import Owner
+
+Waiting = Generator["int | Pool", None, Any]
+Headers = Iterable[tuple[str, str]]
+
+JSON = "application/json"
+JSON_BODY_BYTES = 1 << 20
+_JSON_WITHIN_S = 60.0
+_SEND_FILE_BYTES = 4 << 20
+_LINGER_S = 2.0
+_PHRASES = {
+    200: "OK",
+    201: "Created",
+    204: "No Content",
+    206: "Partial Content",
+    304: "Not Modified",
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    408: "Request Timeout",
+    409: "Conflict",
+    411: "Length Required",
+    412: "Precondition Failed",
+    413: "Content Too Large",
+    416: "Range Not Satisfiable",
+    429: "Too Many Requests",
+    431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
+    501: "Not Implemented",
+    503: "Service Unavailable",
+    507: "Insufficient Storage",
+}
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+encode_json = msgspec.json.Encoder().encode
+
+
+class Exchange:
+    def __init__(self, task: Task, head: Head) -> None:
+        self.task = task
+        self.head = head
+        self.link = task.link
+        self.body = Body(task, head.length, _CONTINUE if head.expects_continue else b"")
+        self.owner: Owner  # known once the caller is
+        self.params: dict[str, Any] = {}
+        self.keeps_alive = head.keeps_alive
+        self.has_begun = False
+        self._is_chunked = False
+
+    # --- the body ---------------------------------------------------------------------------
+
+    def receive(self, sink: Sink) -> Waiting:
+        yield from self.body.pump(sink)
+
+    def read_whole(self, limit_bytes: int = JSON_BODY_BYTES) -> Waiting:
+        """The body as bytes; for JSON only."""
+        if (self.head.length or 0) > limit_bytes:
+            raise TooLarge(f"the body of this call may have {limit_bytes} bytes")
+        data = bytearray()
+
+        def keep(view: memoryview) -> None:
+            if len(data) + len(view) > limit_bytes:
+                raise TooLarge(f"the body of this call may have {limit_bytes} bytes")
+            data.extend(view)
+
+        with self.within(_JSON_WITHIN_S):
+            yield from self.body.pump(keep)
+        return data
+
+    def read_json(self, shape: Any, limit_bytes: int = JSON_BODY_BYTES) -> Waiting:
+        data = yield from self.read_whole(limit_bytes)
+        return decode_json(data, shape)
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """What is done inside ends by then, however the bytes trickle."""
+        self.task.until_s = time.monotonic() + seconds
+        yield
+        self.task.until_s = float("inf")
+
+    # --- the answer -------------------------------------------------------------------------
+
+    def answer_json(self, value: Any, status: int = 200, headers: Headers = ()) -> Waiting:
+        yield from self.answer(encode_json(value), JSON, status, headers)
+
+    def answer(
+        self, body: bytes, content_type: str = "", status: int = 200, headers: Headers = ()
+    ) -> Waiting:
+        """A whole one. For HEAD the body is measured and not sent."""
+        lines = list(headers)
+        if content_type:
+            lines.append(("Content-Type", content_type))
+        if status not in (204, 304):
+            lines.append(("Content-Length", str(len(body))))
+        head = self._head(status, lines)
+        yield from self.send(head if self.head.method == "HEAD" else head + body)
+
+    def begin(self, status: int, headers: Headers, length: int | None) -> Waiting:
+        """The head of an answer whose body follows; without a length it is sent in chunks."""
+        lines = list(headers)
+        if length is not None:
+            lines.append(("Content-Length", str(length)))
+        elif self.head.headers.get("connection", "").lower() != "close" and self.keeps_alive:
+            lines.append(("Transfer-Encoding", "chunked"))
+            self._is_chunked = True
+        else:
+            self.keeps_alive = False
+        yield from self.send(self._head(status, lines))
+
+    def send_part(self, data: bytes | memoryview) -> Waiting:
+        """A piece of an answer begun without a length."""
+        if not data:
+            return
+        if self._is_chunked:
+            yield from self.send(b"%x\r\n%b\r\n" % (len(data), data))
+        else:
+            yield from self.send(data)
+
+    def end_parts(self) -> Waiting:
+        if self._is_chunked:
+            yield from self.send(b"0\r\n\r\n")
+
+    def _head(self, status: int, lines: Iterable[tuple[str, str]]) -> bytes:
+        self.has_begun = True
+        if not self.body.is_over:
+            self.keeps_alive = False
+        text = [f"HTTP/1.1 {status} {_PHRASES.get(status, 'Status')}"]
+        text += [f"{name}: {value}" for name, value in lines]
+        if not self.keeps_alive:
+            text.append("Connection: close")
+        return ("\r\n".join(text) + "\r\n\r\n").encode("latin-1")
+
+    def send(self, data: bytes | memoryview) -> Waiting:
+        """`data` is kept while waiting, so it is small, or bytes nobody else writes to."""
+        sent = self.link.send(data)
+        if sent == len(data):
+            return
+        rest = memoryview(bytes(data) if isinstance(data, memoryview) else data)[sent or 0 :]
+        while rest:
+            sent = self.link.send(rest)
+            if sent is None:
+                yield self.link.wants
+            else:
+                rest = rest[sent:]
+
+    def send_file(self, fd: int, offset: int, length: int) -> Waiting:
+        """By sendfile: nothing is read into this process."""
+        left = length
+        while left:
+            sent = self.link.send_file(fd, offset, min(left, _SEND_FILE_BYTES), self.task.buffer)
+            if sent is None:
+                yield self.link.wants
+            elif sent == 0:
+                raise Cut("the file became shorter while it was sent")
+            else:
+                offset += sent
+                left -= sent
+            if self.task.has_had_its_share:
+                yield AGAIN
+
+    def linger(self) -> Waiting:
+        """Read what the client still sends, for a moment: closing at once would destroy the
+        answer on its way."""
+        self.link.end_of_sending()
+        with self.within(_LINGER_S):
+            until_s = self.task.until_s
+            while time.monotonic() < until_s:
+                count = self.link.recv_into(self.task.buffer)
+                if count is None:
+                    yield self.link.wants
+                elif count == 0:
+                    return
+
+
+def decode_json(data: bytes | bytearray, shape: Any) -> Any:
+    """The body as `shape`, a TypedDict. Unknown keys are faults, as everywhere."""
+    try:
+        value = msgspec.json.decode(data) if data else {}
+    except msgspec.DecodeError as error:
+        raise InvalidInput(f"the body is not JSON: {error}", field="body") from None
+    if isinstance(value, dict):
+        unknown = sorted(set(value) - set(shape.__annotations__))
+        if unknown:
+            known = ", ".join(shape.__annotations__)
+            raise InvalidInput(
+                f"{unknown[0][:100]} is no key of this call", field=unknown[0][:100], hint=known
+            )
+    try:
+        return msgspec.convert(value, shape)
+    except msgspec.ValidationError as error:
+        message, _, place = str(error).partition(" - at `$")
+        field = place.strip("`.") or "body"
+        raise InvalidInput(message[:1].lower() + message[1:], field=field) from None

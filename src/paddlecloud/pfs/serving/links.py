@@ -1,0 +1,142 @@
+"""One client's socket, plain or TLS, that never blocks.
+
+`recv_into`, `send` and `send_file` return None when the socket is not ready; `wants` then says
+what to wait for. Bytes that arrived behind a head stay in `pending` until the body is read. A link
+belongs to one thread at a time: the poller while it waits, a worker while it is served.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import ssl
+
+READ = select.EPOLLIN
+WRITE = select.EPOLLOUT
+
+
+class Cut(Exception):
+    """The other end went away, or sent nothing for too long. Nobody is left to answer."""
+
+
+class Link:
+    __slots__ = (
+        "deadline_s",
+        "is_agreed",
+        "is_registered",
+        "moved_bytes",
+        "pending",
+        "scanned_bytes",
+        "sock",
+        "task",
+        "tls",
+        "wants",
+    )
+
+    def __init__(self, sock: socket.socket, tls: ssl.SSLContext | None) -> None:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.tls: ssl.SSLSocket | None = None
+        if tls is not None:
+            self.tls = tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        self.sock: socket.socket = self.tls or sock
+        self.pending = bytearray()
+        self.scanned_bytes = 0  # of `pending`, known not to hold the end of a head
+        self.wants = READ
+        self.moved_bytes = 0  # since it was last parked
+        self.deadline_s = 0.0
+        self.task: object | None = None  # what goes on when it is ready; None while idle
+        self.is_registered = False
+        self.is_agreed = tls is None
+
+    def fileno(self) -> int:
+        return self.sock.fileno()
+
+    def handshake(self) -> bool | None:
+        """True when TLS is agreed (or not used); None: not ready."""
+        if self.tls is None or self.is_agreed:
+            return True
+        try:
+            self.tls.do_handshake()
+        except ssl.SSLWantReadError:
+            self.wants = READ
+            return None
+        except ssl.SSLWantWriteError:
+            self.wants = WRITE
+            return None
+        except OSError as error:
+            raise Cut(f"TLS was not agreed on: {error}") from None
+        self.is_agreed = True
+        return True
+
+    def recv(self, max_bytes: int) -> bytes | None:
+        """For heads, whose length nobody knows; bodies are received into a worker's buffer."""
+        try:
+            return self.sock.recv(max_bytes)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            self.wants = READ
+            return None
+        except ssl.SSLWantWriteError:
+            self.wants = WRITE
+            return None
+        except OSError as error:
+            raise Cut(str(error)) from None
+
+    def recv_into(self, view: memoryview) -> int | None:
+        """How many bytes came; 0 is the end. None: not ready."""
+        try:
+            count = self.sock.recv_into(view)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            self.wants = READ
+            return None
+        except ssl.SSLWantWriteError:
+            self.wants = WRITE
+            return None
+        except OSError as error:
+            raise Cut(str(error)) from None
+        self.moved_bytes += count
+        return count
+
+    def send(self, view: memoryview | bytes) -> int | None:
+        try:
+            count = self.sock.send(view)
+        except (BlockingIOError, ssl.SSLWantWriteError):
+            self.wants = WRITE
+            return None
+        except ssl.SSLWantReadError:
+            self.wants = READ
+            return None
+        except OSError as error:
+            raise Cut(str(error)) from None
+        self.moved_bytes += count
+        return count
+
+    def send_file(self, fd: int, offset: int, count: int, buffer: memoryview) -> int | None:
+        """Some bytes of a file; 0 means that the file is shorter. `buffer` is used by TLS only."""
+        if self.tls is not None:
+            # What does not go out now is read again the next time: nothing is kept while waiting.
+            read = os.preadv(fd, [buffer[: min(count, len(buffer))]], offset)
+            return self.send(buffer[:read]) if read else 0
+        try:
+            sent = os.sendfile(self.sock.fileno(), fd, offset, count)
+        except BlockingIOError:
+            self.wants = WRITE
+            return None
+        except OSError as error:
+            raise Cut(str(error)) from None
+        self.moved_bytes += sent
+        return sent
+
+    def end_of_sending(self) -> None:
+        """Say that nothing more comes, and go on reading."""
+        try:
+            self.sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def close(self) -> None:
+        try:
+            self.sock.close()
+        except OSError:
+            pass

@@ -1,0 +1,157 @@
+"""Pools of threads that drive requests, and what a request yields to them.
+
+A request is a generator. It runs until it cannot go on and then yields why:
+
+    READ, WRITE   its socket is not ready: the worker looks a moment longer if the transfer was
+                  moving and nobody waits, then parks it in the poller, where it costs no thread
+    AGAIN         it ran for its share of time while others wait: back into the queue
+    a Pool        what comes next would hold up this pool (a sync, a question to another server)
+
+Every worker of a pool that moves bytes owns one buffer; a request never keeps bytes in it across a
+yield. So slow clients, however many, hold neither threads nor buffers.
+"""
+
+from __future__ import annotations
+
+import logging
+import select
+import threading
+import time
+from collections import deque
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+from paddlecloud.pfs.serving.links import READ, Cut, Link
+
+if TYPE_CHECKING:
+    from paddlecloud.pfs.serving.polling import Poller
+
+AGAIN = -1
+BUFFER_BYTES = 512 << 10
+PATIENCE_S = 60.0  # without a byte; then the transfer is cut and can be resumed
+_LOOK_MS = 50
+_WAS_MOVING_BYTES = 64 << 10
+_SHARE_S = 0.1
+
+_log = logging.getLogger("paddlecloud.pfs")
+
+Steps = Generator["int | Pool", None, bool]  # returns whether the connection may go on
+
+
+class Task:
+    """One request on its way. `worker` is who drives it at the moment."""
+
+    __slots__ = ("began_s", "is_cancelled", "link", "patience_s", "steps", "until_s", "worker")
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.steps: Steps | None = None
+        self.worker: Worker | None = None
+        self.is_cancelled = False
+        self.began_s = 0.0
+        self.patience_s = PATIENCE_S
+        self.until_s = float("inf")  # when waiting has to end even if bytes trickle
+
+    @property
+    def buffer(self) -> memoryview:
+        assert self.worker is not None
+        return self.worker.buffer
+
+    @property
+    def has_had_its_share(self) -> bool:
+        assert self.worker is not None
+        return bool(self.worker.pool.queue) and time.monotonic() - self.began_s > _SHARE_S
+
+
+class Pool:
+    def __init__(self, name: str, threads: int, poller: Poller) -> None:
+        self.name = name
+        self.poller = poller
+        self.queue: deque[Task | None] = deque()
+        self._ready = threading.Semaphore(0)
+        self.workers = [Worker(self, index) for index in range(threads)]
+
+    def start(self) -> None:
+        for worker in self.workers:
+            worker.thread.start()
+
+    def put(self, task: Task | None) -> None:
+        self.queue.append(task)
+        self._ready.release()
+
+    def take(self) -> Task | None:
+        self._ready.acquire()
+        return self.queue.popleft()
+
+    def stop(self) -> None:
+        for _ in self.workers:
+            self.put(None)
+
+    def join(self, until_s: float) -> None:
+        for worker in self.workers:
+            worker.thread.join(max(0.0, until_s - time.monotonic()))
+
+
+class Worker:
+    def __init__(self, pool: Pool, index: int) -> None:
+        self.pool = pool
+        self._buffer: memoryview | None = None
+        self._look = select.poll()
+        self.thread = threading.Thread(target=self._run, name=f"{pool.name}-{index}", daemon=True)
+
+    @property
+    def buffer(self) -> memoryview:
+        if self._buffer is None:  # untouched memory costs nothing, but idle workers need none
+            self._buffer = memoryview(bytearray(BUFFER_BYTES))
+        return self._buffer
+
+    def _run(self) -> None:
+        while (task := self.pool.take()) is not None:
+            try:
+                self._drive(task)
+            except Exception:
+                _log.exception("a request failed in a way nobody foresaw")
+                self.pool.poller.forget(task.link)
+
+    def _drive(self, task: Task) -> None:
+        """Run it until it ends or has to wait."""
+        poller, link, steps = self.pool.poller, task.link, task.steps
+        assert steps is not None
+        task.worker = self
+        task.began_s = time.monotonic()
+        try:
+            if task.is_cancelled:
+                steps.close()
+                poller.forget(link)
+                return
+            while True:
+                wanted = next(steps)
+                if wanted is AGAIN:
+                    self.pool.put(task)
+                    return
+                if isinstance(wanted, Pool):
+                    if wanted is not self.pool:
+                        wanted.put(task)
+                        return
+                elif not self._is_ready_soon(link, wanted):
+                    poller.park(task, wanted)
+                    return
+        except StopIteration as ended:
+            if ended.value:
+                poller.await_head(link)
+            else:
+                poller.forget(link)
+        except Cut:
+            poller.forget(link)
+
+    def _is_ready_soon(self, link: Link, wanted: int) -> bool:
+        was_moving = link.moved_bytes >= _WAS_MOVING_BYTES
+        link.moved_bytes = 0
+        fd = link.fileno()
+        if self.pool.queue or not was_moving or fd < 0:
+            return False
+        self._look.register(fd, select.POLLIN if wanted == READ else select.POLLOUT)
+        try:
+            return bool(self._look.poll(_LOOK_MS))
+        finally:
+            self._look.unregister(fd)
