@@ -12,6 +12,8 @@ import signal
 import socket
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from paddlecloud.sdk import Client
@@ -121,6 +123,14 @@ def wait_for_end(watch: int) -> None:
         assert select.select([watch], [], [], 30)[0], "it did not end"
     finally:
         os.close(watch)
+
+
+def until(is_so: Callable[[], object], within_s: float = 30) -> None:
+    """For what has no event to wait for from outside."""
+    deadline = time.monotonic() + within_s
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def processes_with(cookie: str) -> list[int]:

@@ -7,22 +7,12 @@ import os
 import signal
 import socket
 import subprocess
-import time
-from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.platform import CLI, Platform, processes_with, wait_for_end
+from tests.e2e.platform import CLI, Platform, processes_with, until, wait_for_end
 
 SLEEPER = {"name": "sleeper", "mode": "single", "memory": "32Mi", "entry": "sleep 1000"}
-
-
-def until(is_so: Callable[[], object], within_s: float = 30) -> None:
-    """A platform that comes back has no event to wait for from outside."""
-    deadline = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def status(platform: Platform) -> dict:

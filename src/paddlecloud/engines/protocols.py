@@ -48,6 +48,14 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class History:
+    """Which memory an engine's cursors belong to, and the last cursor it has given."""
+
+    epoch: str  # made with the memory; another one means that the memory is another
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
 class LogSlice:
     """Bytes [start, end) of one attempt's log. `gaps` are ranges whose bytes were dropped.
 
@@ -86,7 +94,10 @@ class Engine(Protocol):
         """Stop reconciling; replicas live on."""
 
     def put(self, job: JobRun) -> None:
-        """Accept this run. Idempotent by (job_id, run): a second call changes nothing."""
+        """Accept this run. Idempotent by (job_id, run): a second call changes nothing.
+
+        A run whose record was lost, but not its replicas, goes on with them.
+        """
 
     def cancel(self, job_id: str, run: int, reason: str) -> None:
         """Ask the run to end as Killed. Idempotent; unknown or ended runs are left alone."""
@@ -96,6 +107,12 @@ class Engine(Protocol):
 
     def watch(self, after: int, timeout_s: float) -> Sequence[Change]:
         """Changes with a cursor above `after`, oldest first; waits up to `timeout_s` for one."""
+
+    def history(self) -> History:
+        """Where `watch` stands. Asked before `start`, so that what follows is news."""
+
+    def knows(self, job_id: str, run: int) -> bool:
+        """Whether it has a record of this run, or finds what the run left; asked before `start`."""
 
     def log(self, key: ReplicaKey, start: int, limit_bytes: int) -> LogSlice:
         """Part of one attempt's log. `start` < 0 counts from the end."""

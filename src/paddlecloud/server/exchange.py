@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from paddlecloud.server.routing import Route
 
 encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder().decode
+decode: Callable[[bytes | str], Any] = msgspec.json.Decoder().decode
 _JSON = (b"content-type", b"application/json")
 
 
@@ -48,7 +48,7 @@ class Request:
         if optional and not self.body.strip():
             return {}
         try:
-            value = _decode(self.body)
+            value = decode(self.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidInput(
                 f"the body is not JSON: {error}", field="body", hint="send a JSON object"

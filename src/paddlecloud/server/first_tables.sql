@@ -114,10 +114,11 @@ INSERT INTO "django_migrations" VALUES(18,'auth','0009_alter_user_last_name_max_
 INSERT INTO "django_migrations" VALUES(19,'auth','0010_alter_group_name_max_length','2026-01-01 00:00:00');
 INSERT INTO "django_migrations" VALUES(20,'auth','0011_update_proxy_permissions','2026-01-01 00:00:00');
 INSERT INTO "django_migrations" VALUES(21,'auth','0012_alter_user_first_name_max_length','2026-01-01 00:00:00');
-INSERT INTO "django_migrations" VALUES(22,'sessions','0001_initial','2026-01-01 00:00:00');
+INSERT INTO "django_migrations" VALUES(22,'jobs','0002_engine_epoch','2026-01-01 00:00:00');
+INSERT INTO "django_migrations" VALUES(23,'sessions','0001_initial','2026-01-01 00:00:00');
 CREATE TABLE "django_session" ("session_key" varchar(40) NOT NULL PRIMARY KEY, "session_data" text NOT NULL, "expire_date" datetime NOT NULL);
 CREATE TABLE "jobs_counter" ("name" varchar(32) NOT NULL PRIMARY KEY, "value" bigint NOT NULL);
-CREATE TABLE "jobs_enginecursor" ("cluster" varchar(63) NOT NULL PRIMARY KEY, "cursor" bigint NOT NULL);
+CREATE TABLE "jobs_enginecursor" ("cluster" varchar(63) NOT NULL PRIMARY KEY, "cursor" bigint NOT NULL, "epoch" varchar(64) NOT NULL);
 CREATE TABLE "jobs_event" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "run" integer NOT NULL, "at" real NOT NULL, "reason" varchar(64) NOT NULL, "message" text NOT NULL, "severity" varchar(16) NOT NULL, "replica" varchar(64) NOT NULL, "job_id" varchar(32) NOT NULL REFERENCES "jobs_job" ("id") DEFERRABLE INITIALLY DEFERRED);
 CREATE TABLE "jobs_idempotencykey" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "key" varchar(255) NOT NULL, "request" varchar(64) NOT NULL, "status" integer NOT NULL, "response" BLOB NOT NULL, "job_id" varchar(32) NOT NULL, "created_at" real NOT NULL, "account_id" bigint NOT NULL REFERENCES "accounts_account" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "one_key" UNIQUE ("account_id", "key"));
 CREATE TABLE "jobs_job" ("id" varchar(32) NOT NULL PRIMARY KEY, "cluster" varchar(63) NOT NULL, "name" varchar(255) NOT NULL, "spec" text NOT NULL, "wish_v1" text NOT NULL, "run" integer NOT NULL, "phase" varchar(16) NOT NULL, "live" bool NOT NULL, "reason" text NOT NULL, "counts" text NOT NULL, "failure" text NOT NULL, "granted" integer NOT NULL, "restarts" integer NOT NULL, "max_restarts" integer NOT NULL, "mode" varchar(16) NOT NULL, "priority" smallint NOT NULL, "cpu_milli" bigint NOT NULL, "memory_bytes" bigint NOT NULL, "gpu" integer NOT NULL, "package" text NOT NULL, "package_digest" varchar(64) NOT NULL, "submitted_at" real NOT NULL, "started_at" real NULL, "ended_at" real NULL, "revision" bigint NOT NULL, "prepared" bool NOT NULL, "cancel_asked" text NOT NULL, "deleted" bool NOT NULL, "account_id" bigint NOT NULL REFERENCES "accounts_account" ("id") DEFERRABLE INITIALLY DEFERRED);
@@ -150,7 +151,7 @@ CREATE UNIQUE INDEX "auth_permission_content_type_id_codename_01ab375a_uniq" ON 
 CREATE INDEX "auth_permission_content_type_id_2f476e4b" ON "auth_permission" ("content_type_id");
 CREATE INDEX "django_session_expire_date_a5c62663" ON "django_session" ("expire_date");
 DELETE FROM "sqlite_sequence";
-INSERT INTO "sqlite_sequence" VALUES('django_migrations',22);
+INSERT INTO "sqlite_sequence" VALUES('django_migrations',23);
 INSERT INTO "sqlite_sequence" VALUES('jobs_package',0);
 INSERT INTO "sqlite_sequence" VALUES('jobs_replica',0);
 INSERT INTO "sqlite_sequence" VALUES('jobs_run',0);

@@ -26,7 +26,7 @@ from paddlecloud.core.jobspec import JobSpec, Role
 from paddlecloud.core.observed import EndCause, Exit, ReplicaKey, ReplicaObserved, ReplicaState
 from paddlecloud.core.phases import TERMINAL, Phase
 from paddlecloud.core.resources import Resources
-from paddlecloud.engines.protocols import Capacity, Change, JobRun, LogSlice
+from paddlecloud.engines.protocols import Capacity, Change, History, JobRun, LogSlice
 from paddlecloud.scheduling.explain import Blocker, Explanation
 from paddlecloud.scheduling.snapshot import JobView, Node, Quota, Snapshot
 
@@ -129,6 +129,14 @@ class FakeEngine:
                 timeout_s,
             )
             return [change for change in self._changes if change.cursor > after]
+
+    def history(self) -> History:
+        with self._lock:
+            return History("fake", self._cursor)
+
+    def knows(self, job_id: str, run: int) -> bool:
+        with self._lock:
+            return (job_id, run) in self._runs
 
     def log(self, key: ReplicaKey, start: int, limit_bytes: int) -> LogSlice:
         with self._lock:

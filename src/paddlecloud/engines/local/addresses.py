@@ -15,5 +15,11 @@ def address(number: int) -> str:
     return f"127.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
 
 
+def number_of(address: str) -> int:
+    """The number that `address` was made from."""
+    _, high, middle, low = map(int, address.split("."))
+    return high << 16 | middle << 8 | low
+
+
 def first_port(number: int) -> int:
     return _FIRST_PORT + PORTS_PER_REPLICA * (number % _PORT_BLOCKS)

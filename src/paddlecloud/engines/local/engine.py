@@ -19,10 +19,10 @@ from paddlecloud.core.observed import ReplicaKey, ReplicaObserved
 from paddlecloud.core.resources import Resources
 from paddlecloud.engines.local import inventory
 from paddlecloud.engines.local.config import LocalConfig
-from paddlecloud.engines.local.launching import assign_gpus, make_launch
+from paddlecloud.engines.local.launching import assign_gpus, make_launch, placed_before
 from paddlecloud.engines.local.processes import Processes
 from paddlecloud.engines.local.store import Store
-from paddlecloud.engines.protocols import Capacity, Change, JobRun, Launch, LogSlice
+from paddlecloud.engines.protocols import Capacity, Change, History, JobRun, Launch, LogSlice
 from paddlecloud.engines.reconcile import RunRecord, reconcile
 from paddlecloud.engines.workqueue import WorkQueue
 from paddlecloud.scheduling.explain import Explanation, explain
@@ -72,8 +72,10 @@ class LocalEngine:
         return self._processes.sandboxed
 
     def put(self, job: JobRun) -> None:
-        if self._store.add(job):
-            self._queue.add(_PLAN)
+        # Usually there are none: only a store that was lost forgets a run that left something.
+        placed = placed_before(job.spec, self._processes.intents(job.job_id, job.run))
+        if self._store.add(job, placed):
+            self._queue.add(job.job_id if placed else _PLAN)
 
     def cancel(self, job_id: str, run: int, reason: str) -> None:
         if self._store.ask_cancel(job_id, run, reason):
@@ -89,6 +91,12 @@ class LocalEngine:
 
     def watch(self, after: int, timeout_s: float) -> Sequence[Change]:
         return self._store.changes(after, timeout_s)
+
+    def history(self) -> History:
+        return self._store.history()
+
+    def knows(self, job_id: str, run: int) -> bool:
+        return self._store.knows(job_id, run) or any(self._processes.intents(job_id, run))
 
     def log(self, key: ReplicaKey, start: int, limit_bytes: int) -> LogSlice:
         return self._processes.read_log(key, start, limit_bytes)

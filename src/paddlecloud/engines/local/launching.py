@@ -6,29 +6,36 @@ who the peers are, where they listen, which cards they were given.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from paddlecloud.core import contract
-from paddlecloud.core.jobspec import Role
+from paddlecloud.core.jobspec import JobSpec, Role
 from paddlecloud.core.names import dns_label
 from paddlecloud.core.observed import ReplicaKey, ReplicaObserved
-from paddlecloud.engines.local.addresses import PORTS_PER_REPLICA, address, first_port
+from paddlecloud.engines.local.addresses import (
+    PORTS_PER_REPLICA,
+    address,
+    first_port,
+    number_of,
+)
+from paddlecloud.engines.local.store import Placed
 from paddlecloud.engines.protocols import Launch
 from paddlecloud.engines.reconcile import RunRecord
 
 _ROLE_ORDER = (Role.PSERVER, Role.TRAINER, Role.HETER, Role.MASTER)
 
 
-def replica_numbers(record: RunRecord, network_base: int) -> dict[tuple[Role, int], int]:
+def replica_numbers(spec: JobSpec, network_base: int) -> dict[tuple[Role, int], int]:
     """The address number of every replica at the granted size; fixed for the whole run."""
     numbers: dict[tuple[Role, int], int] = {}
     number = network_base
     for role in _ROLE_ORDER:
-        spec = record.job.spec.role(role)
-        if spec is None:
+        wanted = spec.role(role)
+        if wanted is None:
             continue
         # Room for the largest size: a replica that joins later must not move the others.
-        for index in range(spec.max_replicas):
+        for index in range(wanted.max_replicas):
             numbers[(role, index)] = number
             number += 1
     return numbers
@@ -36,7 +43,7 @@ def replica_numbers(record: RunRecord, network_base: int) -> dict[tuple[Role, in
 
 def job_facts(record: RunRecord, network_base: int) -> contract.JobFacts:
     job, spec = record.job, record.job.spec
-    numbers = replica_numbers(record, network_base)
+    numbers = replica_numbers(spec, network_base)
 
     def peers(role: Role) -> tuple[contract.Peer, ...]:
         role_spec = spec.role(role)
@@ -92,7 +99,7 @@ def make_launch(
         env.setdefault("TEST_MODE", "1")
     role_spec = spec.role(key.role)
     assert role_spec is not None
-    number = replica_numbers(record, network_base)[(key.role, key.index)]
+    number = replica_numbers(spec, network_base)[(key.role, key.index)]
     return Launch(
         key=key,
         job_name=spec.name,
@@ -109,6 +116,23 @@ def make_launch(
         files=contract.files(facts, replica),
         runtime=spec.runtime,
     )
+
+
+def placed_before(
+    spec: JobSpec, intents: Iterable[tuple[ReplicaKey, Mapping[str, Any]]]
+) -> Placed | None:
+    """What a run had been given, from the intents of its attempts; None if it made none."""
+    trainers, base = 0, 0
+    gpus: dict[str, list[int]] = {}
+    numbers = replica_numbers(spec, 0)
+    for key, intent in intents:
+        if (key.role, key.index) not in numbers:
+            continue
+        base = number_of(intent["address"]) - numbers[(key.role, key.index)]
+        gpus[key.short] = list(intent["gpus"])
+        if key.role == Role.TRAINER:
+            trainers = max(trainers, key.index + 1)
+    return Placed(trainers, base, gpus) if trainers else None
 
 
 def _joins_trained_servers(key: ReplicaKey, seen: Sequence[ReplicaObserved]) -> bool:

@@ -9,13 +9,14 @@ whether a replica should run, and nothing it does waits for a replica.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from paddlecloud.core.errors import Unavailable
 from paddlecloud.core.observed import ReplicaKey, ReplicaObserved
 from paddlecloud.engines.local import inventory
-from paddlecloud.engines.local.attempts import attempt_path
+from paddlecloud.engines.local.attempts import attempt_path, attempts_of_run
 from paddlecloud.engines.local.cgroups import find_cgroups, no_cgroups
 from paddlecloud.engines.local.config import LocalConfig
 from paddlecloud.engines.local.keeping import Keeper
@@ -80,6 +81,13 @@ class Processes:
     def sandboxed(self) -> bool:
         """Whether one account's replicas are kept away from another's files."""
         return self._is_sandboxed
+
+    def intents(self, job_id: str, run: int) -> Iterator[tuple[ReplicaKey, dict[str, Any]]]:
+        """What each attempt of the run was begun with, from disk."""
+        for key, directory in attempts_of_run(self._jobs_dir, job_id, run):
+            intent = directory.read_launch()
+            if intent is not None:
+                yield key, intent
 
     def adopt(self) -> None:
         """Take over what an earlier platform on this state directory left. Call once, first."""

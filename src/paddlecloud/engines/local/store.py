@@ -12,8 +12,9 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from paddlecloud.core import jobspec
@@ -28,7 +29,7 @@ from paddlecloud.core.status_json import (
     status_from_json,
     status_to_json,
 )
-from paddlecloud.engines.protocols import Change, JobRun
+from paddlecloud.engines.protocols import Change, History, JobRun
 from paddlecloud.engines.reconcile import RunRecord
 
 _SCHEMA = """
@@ -74,6 +75,15 @@ def job_from_json(body: Mapping[str, Any]) -> JobRun:
     return JobRun(**{**body, "spec": jobspec.from_json(body["spec"])})
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What a run was given: its size, the first of its address numbers, its cards."""
+
+    trainers: int
+    network_base: int
+    gpus: Mapping[str, list[int]]
+
+
 class Store:
     def __init__(self, path: Path) -> None:
         self._lock = threading.Lock()
@@ -84,6 +94,7 @@ class Store:
         self._db.execute("pragma journal_mode=wal")
         self._db.execute("pragma synchronous=normal")
         self._db.executescript(_SCHEMA)
+        self._db.execute("insert or ignore into facts values ('epoch', ?)", (token_hex(16),))
         # Runs that have not ended, kept decoded: the loop and the planner read them all the time.
         self._live: dict[str, RunRecord] = {}
         self._networks: dict[str, int] = {}
@@ -122,24 +133,40 @@ class Store:
 
     # --- runs -------------------------------------------------------------------------------
 
-    def add(self, job: JobRun) -> bool:
-        """Remember a new run; False if it was known already."""
-        status = Status(Phase.SUBMITTED)
+    def add(self, job: JobRun, placed: Placed | None = None) -> bool:
+        """Remember a new run, `placed` if it has its resources already; False if it was known."""
+        status = Status(Phase.STARTING if placed else Phase.SUBMITTED)
+        grant = Grant(placed.trainers if placed else 0)
+        base, cards = (placed.network_base, dict(placed.gpus)) if placed else (0, {})
         with self._transaction() as db:
             added = db.execute(
-                "insert or ignore into runs (job_id, run, job, account_id, live, status)"
-                " values (?, ?, ?, ?, 1, ?)",
+                "insert or ignore into runs"
+                " (job_id, run, job, account_id, live, status, granted, network_base, gpus)"
+                " values (?, ?, ?, ?, 1, ?, ?, ?, ?)",
                 (
                     job.job_id,
                     job.run,
                     _dumps(job_to_json(job)),
                     job.account_id,
                     _dumps(status_to_json(status)),
+                    grant.trainers,
+                    base,
+                    _dumps(cards),
                 ),
             ).rowcount
             if added:
-                self._live[job.job_id] = RunRecord(job, Grant(0), status)
+                self._live[job.job_id] = RunRecord(job, grant, status)
+                if placed:
+                    self._networks[job.job_id] = base
+                    self._gpus[job.job_id] = cards
         return bool(added)
+
+    def knows(self, job_id: str, run: int) -> bool:
+        with self._lock:
+            row = self._db.execute(
+                "select 1 from runs where job_id = ? and run = ?", (job_id, run)
+            ).fetchone()
+        return row is not None
 
     def live_run(self, job_id: str) -> RunRecord | None:
         return self._live.get(job_id)
@@ -325,6 +352,15 @@ class Store:
             )
             for row in rows
         ]
+
+    def history(self) -> History:
+        with self._lock:
+            epoch = self._db.execute("select value from facts where name = 'epoch'").fetchone()
+            # The last one ever given: old changes are deleted, their cursors never used again.
+            last = self._db.execute(
+                "select seq from sqlite_sequence where name = 'changes'"
+            ).fetchone()
+        return History(epoch[0], last[0] if last else 0)
 
     # --- facts ------------------------------------------------------------------------------
 

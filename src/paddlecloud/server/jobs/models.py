@@ -181,6 +181,7 @@ class EngineCursor(models.Model):
 
     cluster = models.CharField(max_length=63, primary_key=True)
     cursor = models.BigIntegerField(default=0)
+    epoch = models.CharField(max_length=64, default="")  # of the engine's memory it counts in
 
     def __str__(self) -> str:
         return f"{self.cluster} at {self.cursor}"

@@ -2,7 +2,8 @@
 
 The cursor is written with the changes it covers, so nothing is lost or told twice over a crash.
 The engine is believed about what happened, within reason: a run that has ended stays ended, a job
-nobody submitted is ignored, and a cursor never goes back. No polling: `watch` blocks.
+nobody submitted is ignored, and a cursor never goes back, unless the engine's memory is another
+one than last time (`continuity`). No polling: `watch` blocks.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import time
 from collections.abc import Iterable, Sequence
 
 from paddlecloud.core.actions import Failure, Status
+from paddlecloud.core.observed import ReplicaState
 from paddlecloud.core.phases import TERMINAL, Phase
 from paddlecloud.core.status_json import exit_to_json
 from paddlecloud.engines.protocols import Change, Engine
 from paddlecloud.server.database import after_commit, forget_broken_connection, writing
-from paddlecloud.server.exchange import encode, rfc3339
+from paddlecloud.server.exchange import decode, encode, rfc3339
 from paddlecloud.server.jobs.models import EngineCursor, Event, Job, Replica, Run
 from paddlecloud.server.process import here
 from paddlecloud.server.services import tokens
@@ -30,8 +32,11 @@ _AFTER_ERROR_S = 1.0
 
 
 class Mirror:
-    def __init__(self, engine: Engine) -> None:
+    """`cursor` is where to go on: see `continuity.resume`."""
+
+    def __init__(self, engine: Engine, cursor: int) -> None:
         self._engine = engine
+        self._cursor = cursor
         self._thread = threading.Thread(
             target=self._work, name=f"mirror-{engine.cluster}", daemon=True
         )
@@ -44,7 +49,7 @@ class Mirror:
         self._stopping.set()
 
     def _work(self) -> None:
-        cursor = _stored_cursor(self._engine.cluster)
+        cursor = self._cursor
         while not self._stopping.is_set():
             try:
                 changes = self._engine.watch(cursor, _WATCH_S)
@@ -56,11 +61,6 @@ class Mirror:
                 log.exception("mirroring %s failed; again in a second", self._engine.cluster)
                 forget_broken_connection()
                 self._stopping.wait(_AFTER_ERROR_S)
-
-
-def _stored_cursor(cluster: str) -> int:
-    row = EngineCursor.objects.filter(cluster=cluster).first()
-    return row.cursor if row else 0
 
 
 def apply(cluster: str, after: int, changes: Sequence[Change]) -> int:
@@ -215,11 +215,23 @@ def _after_end(job: Job) -> None:
         after_commit(lambda: feeder.look_at(job_id))
 
 
+def _none_running(counts: str) -> str:
+    by_role = decode(counts)
+    for count in by_role.values():
+        count["running"] = 0
+    return encode(by_role).decode()
+
+
 def record_end(job: Job, phase: Phase, reason: str) -> None:
-    """The server itself ends a run the engine never got (its folder could not be filled)."""
+    """The server itself ends a run the engine never got (its folder could not be filled), or of
+    which it has lost all trace."""
     now = time.time()
     with writing():
         facts = {"phase": phase.value, "reason": reason, "ended_at": now}
+        facts["counts"] = _none_running(job.counts)
+        alive = (ReplicaState.PENDING.value, ReplicaState.RUNNING.value)
+        replicas = Replica.objects.filter(job_id=job.id, run=job.run, state__in=alive)
+        replicas.update(state=ReplicaState.LOST.value, ended_at=now)
         Run.objects.filter(job_id=job.id, run=job.run).update(**facts)
         revision = next_revision()
         Job.objects.filter(pk=job.id).update(**facts, live=False, revision=revision)
