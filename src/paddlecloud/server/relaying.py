@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from ssl import SSLContext
 from typing import Any, Protocol
 
-from paddlecloud.core.errors import Unavailable
+from paddlecloud.core.errors import PaddleCloudError, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +27,7 @@ Header = tuple[bytes, bytes]
 _PIECE_BYTES = 64 * 1024
 _HEAD_BYTES = 64 * 1024
 _CONNECT_WITHIN_S = 5.0
+_PUBLIC = (200, 206, 304)  # what anybody may be answered as the file server said it
 # About one connection, or proof of who calls: never passed on.
 _OWN = frozenset(
     b"connection keep-alive te trailer transfer-encoding upgrade http2-settings expect host"
@@ -44,7 +45,6 @@ class Target:
     port: int = 0
     tls: SSLContext | None = None
     prefix: str = ""  # before the path, of a file server behind another address
-    headers: list[Header] = field(default_factory=list)
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         async with asyncio.timeout(_CONNECT_WITHIN_S):
@@ -53,6 +53,18 @@ class Target:
             return await asyncio.open_connection(
                 self.host, self.port, ssl=self.tls, limit=_PIECE_BYTES
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What is asked of the file server for one request, and on whose behalf."""
+
+    facts: bytes  # about the caller, JSON
+    raw_path: bytes = b""  # instead of the request's own
+    query: bytes = b""
+    headers: list[Header] = field(default_factory=list)  # of the answer, instead of its own
+    # Of a request by nobody in particular: what to say in place of anything but the bytes.
+    refusal: Callable[[], PaddleCloudError] | None = None
 
 
 class FileService(Protocol):
@@ -71,7 +83,7 @@ class Relays:
         self._at_most = at_most
         self._open = 0
 
-    async def run(self, relay: Relay, facts: bytes) -> None:
+    async def run(self, relay: Relay) -> None:
         if self._open >= self._at_most:
             raise Unavailable(
                 f"{self._open} transfers already go through this server",
@@ -79,8 +91,8 @@ class Relays:
             )
         self._open += 1
         try:
-            proof = self._files.proof(relay.header(b"authorization").decode("latin-1"), facts)
-            await relay.run(self._files.target(), proof)
+            own = relay.header(b"authorization").decode("latin-1")
+            await relay.run(self._files.target(), self._files.proof(own, relay.errand.facts))
         finally:
             self._open -= 1
 
@@ -92,8 +104,11 @@ class _Cut(Exception):
 class Relay:
     """One request. `run` returns when both ends have been served or told."""
 
-    def __init__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    def __init__(
+        self, scope: MutableMapping[str, Any], receive: Receive, send: Send, errand: Errand
+    ) -> None:
         self._scope = scope
+        self.errand = errand
         self._receive = receive
         self._send = send
         self._headers: list[Header] = scope["headers"]
@@ -101,13 +116,13 @@ class Relay:
         self._is_read = False  # the request's body, to its end
         self._may_send = asyncio.Event()
 
-    async def run(self, target: Target, facts: Iterable[Header]) -> None:
+    async def run(self, target: Target, proof: Iterable[Header]) -> None:
         try:
             reader, writer = await target.connect()
         except (OSError, TimeoutError) as error:
             raise not_there() from error
         try:
-            writer.write(self._head(target, facts))
+            writer.write(self._head(target, proof))
             await self._both_ways(reader, writer)
         except (_Cut, OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
             if not self._has_started:
@@ -122,10 +137,10 @@ class Relay:
     def header(self, name: bytes) -> bytes:
         return next((value for key, value in self._headers if key == name), b"")
 
-    def _head(self, target: Target, facts: Iterable[Header]) -> bytes:
-        path = target.prefix.encode() + self._scope["raw_path"]
-        if self._scope["query_string"]:
-            path += b"?" + self._scope["query_string"]
+    def _head(self, target: Target, proof: Iterable[Header]) -> bytes:
+        own = self._scope["raw_path"], self._scope["query_string"]
+        raw_path, query = (self.errand.raw_path, self.errand.query) if self.errand.raw_path else own
+        path = target.prefix.encode() + raw_path + (b"?" + query if query else b"")
         host = target.host or "localhost"
         lines = [b"%s %s HTTP/1.1" % (self._scope["method"].encode(), path)]
         lines += [b"host: " + host.encode(), b"connection: close"]
@@ -136,7 +151,7 @@ class Relay:
             lines.append(b"expect: 100-continue")
         else:
             self._may_send.set()
-        lines += [b"%s: %s" % pair for pair in (*target.headers, *facts)]
+        lines += [b"%s: %s" % pair for pair in proof]
         return b"\r\n".join(lines) + b"\r\n\r\n"
 
     @property
@@ -185,7 +200,11 @@ class Relay:
 
     async def _downwards(self, reader: asyncio.StreamReader) -> None:
         status, headers = await self._answer_head(reader)
-        passed = [pair for pair in headers if pair[0] not in _OWN]
+        if self.errand.refusal is not None and status not in _PUBLIC:
+            raise self.errand.refusal() if status < 500 else not_there()
+        set_here = {name for name, _ in self.errand.headers}
+        passed = [pair for pair in headers if pair[0] not in _OWN and pair[0] not in set_here]
+        passed += self.errand.headers
         if self._has_body and not self._is_read:
             passed.append((b"connection", b"close"))  # what comes now is not another request
         self._has_started = True

@@ -53,7 +53,6 @@ PLATFORM = [
         platform_v2.whoami,
         "The account that calls",
         answers={200: shapes.WhoamiShape},
-        access=Access.JOB,
     ),
     Route(
         "HEAD",

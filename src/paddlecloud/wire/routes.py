@@ -60,6 +60,10 @@ V1_PFS_CHUNKS = V1_PFS + "/chunks"
 V1_PFS_STORAGE_CHUNKS = V1_PFS + "/storage/chunks"
 
 V1_JOBS = "/api/v1/jobs"
+PUBLICATIONS = V2 + "/publications"
+PUBLICATION = V2 + "/publications/{id}"
+FILEPUB = "/filepub/"
+
 V1_PSERVERS = "/api/v1/pservers"
 V1_WORKERS = "/api/v1/workers"
 V1_LOGS = "/api/v1/logs"
@@ -73,6 +77,7 @@ IDEMPOTENCY_KEY = "Idempotency-Key"
 IDEMPOTENCY_REPLAYED = "Idempotency-Replayed"
 LOG_NEXT = "X-Log-Next"
 LOG_SIZE = "X-Log-Size"
+V1_PUBLISH = "/api/v1/publish"
 LOG_DROPPED = "X-Log-Dropped"
 LOG_ENDED = "X-Log-Ended"
 PFS_DIGEST = "PFS-Digest"  # of the whole file, where the server knows it

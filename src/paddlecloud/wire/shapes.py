@@ -102,8 +102,8 @@ class StorageShape(TypedDict):
 
 
 class WhoamiShape(TypedDict):
-    """`uid` is what its files belong to where the platform runs as root, `job_id` the job whose
-    own token it is, if it is one."""
+    """`uid` is what its files belong to where the platform runs as root. `job_id` is for file
+    servers and always empty: a job's own token reaches its job and no files."""
 
     name: str
     id: int

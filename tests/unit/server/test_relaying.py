@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.core.errors import Unavailable
-from paddlecloud.server.relaying import Relay, Target
+from paddlecloud.server.relaying import Errand, Relay, Target
 
 Upstream = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 PIECE = b"x" * 65536
@@ -23,6 +23,7 @@ class Client:
         self._stays = stays
         self.gone = asyncio.Event()
         self.asked = 0
+        self.errand = Errand(b"{}")
         self.messages: list[Any] = []
         named = [(k.replace("_", "-").encode(), v.encode()) for k, v in headers.items()]
         if body and "transfer_encoding" not in headers and "content_length" not in headers:
@@ -74,7 +75,9 @@ def relay(
         async with server:
             port = server.sockets[0].getsockname()[1]
             target = Target(host="127.0.0.1", port=port)
-            await Relay(client.scope, client.receive, client.send).run(target, facts or [])
+            await Relay(client.scope, client.receive, client.send, client.errand).run(
+                target, facts or []
+            )
 
     asyncio.run(asyncio.wait_for(both(), 20))
 
@@ -188,7 +191,7 @@ def test_says_unavailable_when_nobody_listens() -> None:
     async def nobody() -> None:
         client = Client(method="GET")
         target = Target(host="127.0.0.1", port=1)
-        await Relay(client.scope, client.receive, client.send).run(target, [])
+        await Relay(client.scope, client.receive, client.send, client.errand).run(target, [])
 
     with pytest.raises(Unavailable):
         asyncio.run(nobody())

@@ -157,6 +157,24 @@ class Package(models.Model):
         return self.digest
 
 
+class Publication(models.Model):
+    """A link to one file, for anybody who has it. Its secret is derived, not stored."""
+
+    id = models.CharField(max_length=32, primary_key=True)
+    account = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="publications"
+    )
+    path = models.TextField()  # /pfs/…, in the account's home
+    created_at = models.FloatField()
+    expires_at = models.FloatField()
+
+    class Meta:
+        indexes = [models.Index(fields=["account", "-created_at"], name="publication_list")]
+
+    def __str__(self) -> str:
+        return self.path
+
+
 class IdempotencyKey(models.Model):
     """The answer a change was given, so that the same request asked again changes nothing."""
 
