@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         RuntimeShape,
         StatusShape,
         WhoamiShape,
+    from paddlecloud.wire.published import PublicationShape
     )
 
 # How much longer than asked for a long poll may take before the server counts as gone.
@@ -154,3 +155,23 @@ class PlatformCalls:
 def new_key() -> str:
     """An idempotency key that nobody else will ever use."""
     return os.urandom(16).hex()
+    # --- published files -------------------------------------------------------------------
+
+    def publish(self, path: str, expires_in_s: int | None = None) -> PublicationShape:
+        """A link to a file of your home, for anybody who has it; it lives a week unless told.
+
+        It gives what is there when it is fetched, so a file that was replaced is served anew.
+        """
+        form: dict[str, Any] = {"path": path}
+        if expires_in_s is not None:
+            form["expires_in_s"] = expires_in_s
+        return self._change("POST", routes.PUBLICATIONS, form)
+
+    def published(self) -> list[PublicationShape]:
+        """Your links that still work, newest first."""
+        return self._items(routes.PUBLICATIONS)
+
+    def revoke_publication(self, publication_id: str) -> None:
+        """End a link, by the `id` that `publish` and `published` say."""
+        self._change("DELETE", routes.fill(routes.PUBLICATION, id=publication_id), None)
+
