@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from paddlecloud.sdk.pfs import Files
+    from paddlecloud.wire.published import PublicationShape
     from paddlecloud.wire.shapes import (
         AccountShape,
         CertShape,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
         RuntimeShape,
         StatusShape,
         WhoamiShape,
-    from paddlecloud.wire.published import PublicationShape
     )
 
 # How much longer than asked for a long poll may take before the server counts as gone.

@@ -54,16 +54,16 @@ PFS_SNAPSHOTS = PFS + "/snapshots"
 PFS_SNAPSHOT = PFS + "/snapshots/{digest}"
 PFS_BLOBS = PFS + "/blobs"
 
+PUBLICATIONS = V2 + "/publications"
+PUBLICATION = V2 + "/publications/{id}"
+FILEPUB = "/filepub/"
+
 V1_PFS = "/api/v1/pfs"
 V1_PFS_FILES = V1_PFS + "/files"
 V1_PFS_CHUNKS = V1_PFS + "/chunks"
 V1_PFS_STORAGE_CHUNKS = V1_PFS + "/storage/chunks"
 
 V1_JOBS = "/api/v1/jobs"
-PUBLICATIONS = V2 + "/publications"
-PUBLICATION = V2 + "/publications/{id}"
-FILEPUB = "/filepub/"
-
 V1_PSERVERS = "/api/v1/pservers"
 V1_WORKERS = "/api/v1/workers"
 V1_LOGS = "/api/v1/logs"
@@ -71,13 +71,13 @@ V1_QUOTA = "/api/v1/quota"
 V1_TOKEN2USER = "/api/v1/token2user"
 V1_FILE = "/api/v1/file"
 V1_FILELIST = "/api/v1/filelist"
+V1_PUBLISH = "/api/v1/publish"
 
 # Headers with a meaning of their own.
 IDEMPOTENCY_KEY = "Idempotency-Key"
 IDEMPOTENCY_REPLAYED = "Idempotency-Replayed"
 LOG_NEXT = "X-Log-Next"
 LOG_SIZE = "X-Log-Size"
-V1_PUBLISH = "/api/v1/publish"
 LOG_DROPPED = "X-Log-Dropped"
 LOG_ENDED = "X-Log-Ended"
 PFS_DIGEST = "PFS-Digest"  # of the whole file, where the server knows it
