@@ -34,30 +34,34 @@ class Tree:
     @contextmanager
     def directory(self, parts: Parts, *, create: bool = False) -> Iterator[int]:
         """A descriptor of the directory, made on the way if asked."""
-        fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = self.open_root()
         try:
             for part in parts:
-                below = self._step(fd, part, create)
+                below, _ = self.step(fd, part, create)
                 os.close(fd)
                 fd = below
             yield fd
         finally:
             os.close(fd)
 
-    def _step(self, fd: int, part: str, create: bool) -> int:
+    def open_root(self) -> int:
+        return os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def step(self, fd: int, part: str, create: bool = False) -> tuple[int, bool]:
+        """A descriptor of the directory `part` of `fd`, and whether it was made just now."""
         _check_part(part)
         try:
-            return os.open(part, _DIR_FLAGS, dir_fd=fd)
+            return os.open(part, _DIR_FLAGS, dir_fd=fd), False
         except FileNotFoundError:
             if not create:
                 raise
         try:
             os.mkdir(part, _DIR_MODE, dir_fd=fd)
-        except FileExistsError:  # made by someone else just now
-            pass
+        except FileExistsError:  # made by someone else just now, who also gives it away
+            return os.open(part, _DIR_FLAGS, dir_fd=fd), False
         below = os.open(part, _DIR_FLAGS, dir_fd=fd)
         self.give(below)
-        return below
+        return below, True
 
     def give(self, fd: int) -> None:
         """Hand a new file or directory to the account."""
@@ -86,16 +90,34 @@ class Tree:
     def open_file(self, parts: Parts) -> tuple[int, os.stat_result]:
         """A descriptor of a regular file, and its facts; the caller closes it."""
         with self.directory(parts[:-1]) as parent:
-            _check_part(parts[-1])
-            # NONBLOCK: opening a pipe somebody left there must not hang us.
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            fd = os.open(parts[-1], flags, dir_fd=parent)
-        facts = os.fstat(fd)
-        if not stat.S_ISREG(facts.st_mode):
+            return self.open_file_in(parent, parts[-1])
+
+    def open_file_in(self, parent: int, name: str) -> tuple[int, os.stat_result]:
+        """The same, in a directory that is open already."""
+        _check_part(name)
+        # NONBLOCK: opening a pipe somebody left there must not hang us.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        fd = os.open(name, flags, dir_fd=parent)
+        try:
+            facts = os.fstat(fd)
+            if not self.serves(facts):
+                # A link by another name: as if it were a link.
+                kind = errno.EISDIR if stat.S_ISDIR(facts.st_mode) else errno.ELOOP
+                raise OSError(kind, os.strerror(kind), name)
+        except BaseException:
             os.close(fd)
-            kind = errno.EISDIR if stat.S_ISDIR(facts.st_mode) else errno.EINVAL
-            raise OSError(kind, os.strerror(kind), "/".join(parts))
+            raise
         return fd, facts
+
+    def serves(self, facts: os.stat_result) -> bool:
+        """Whether it is a regular file that belongs here.
+
+        A file of several names that is not the account's own was linked from somewhere else: the
+        kernel forbids it to jobs (protected_hardlinks), but not everywhere.
+        """
+        return stat.S_ISREG(facts.st_mode) and (
+            facts.st_nlink <= 1 or self.owner_uid is None or facts.st_uid == self.owner_uid
+        )
 
     @contextmanager
     def new_file(

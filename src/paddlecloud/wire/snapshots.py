@@ -97,7 +97,7 @@ def digest_of(text: bytes) -> str:
 
 def decode(text: bytes) -> Snapshot:
     """The snapshot in a text that `encode` made."""
-    rows = [json.loads(line) for line in text.decode().splitlines()]
+    rows = [json.loads(line) for line in text.decode().split("\n") if line]
     return Snapshot(
         tuple(File(*row) for row in rows if len(row) == 4),
         tuple(row[0] for row in rows if len(row) == 1),

@@ -1,0 +1,290 @@
+"""Many small files in one request: all parts first, one sync, then all names.
+
+    begin_file, write..., end_file   a hidden part; its digest is compared as soon as it is whole
+    commit                           directories made, ONE syncfs, renames, directories synced
+
+A file that is wrong is refused by its position and the others stand; a batch that is cut stores
+nothing. The whole batch has its room reserved before its first byte. One thread per batch.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+
+from paddlecloud.core.errors import Conflict, InvalidInput, PaddleCloudError, TooLarge
+from paddlecloud.pfs import syscalls
+from paddlecloud.pfs.digesting import Digests
+from paddlecloud.pfs.directories import Directories, Parts
+from paddlecloud.pfs.diskstore import Tree
+from paddlecloud.pfs.faults import name_error
+from paddlecloud.pfs.owners import Owner
+from paddlecloud.pfs.publishing import EXECUTABLE_MODE, PLAIN_MODE, replace, sync_directory
+from paddlecloud.pfs.relative_names import check_name, split
+from paddlecloud.pfs.removing import empty_and_remove
+from paddlecloud.pfs.shapes import BatchResult
+from paddlecloud.pfs.usage import Reservation, Usage
+from paddlecloud.wire.digests import LEAF_BYTES, is_digest, leaf_hash
+from paddlecloud.wire.records import Head, Kind
+
+MOST_FILES = 10_000
+_FEW = 2  # so many are cheaper to sync one by one
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class _Part:
+    """A whole file that waits for its name."""
+
+    __slots__ = ("before", "digest", "folder", "name", "position", "size_bytes")
+
+    def __init__(self, position: int, folder: Parts, name: str, size_bytes: int) -> None:
+        self.position = position
+        self.folder = folder
+        self.name = name
+        self.size_bytes = size_bytes
+        self.digest = b""
+        self.before: os.stat_result | None = None
+
+
+class Batch:
+    """Made by the store. Call in the order of the records, then `commit` or `abandon`."""
+
+    def __init__(
+        self,
+        owner: Owner,
+        tree: Tree,
+        base: Parts,
+        parts_folder: Path,
+        services: tuple[Usage, Digests, bool],
+        reservation: Reservation,
+        announced: tuple[int, int],
+        *,
+        are_blobs: bool = False,
+    ) -> None:
+        self._owner = owner
+        self._tree = tree
+        self._base = base
+        self._usage, self._digests, self._sync = services
+        self._reservation = reservation
+        self._files_left, self._bytes_left = announced
+        self._are_blobs = are_blobs
+        self._parents: dict[str, Parts] = {"": base}  # by the text before the last slash
+        self._parts: list[_Part] = []
+        self._directories: list[Parts] = []
+        self._position = -1
+        self._part: _Part | None = None
+        self._fd = -1
+        self._left_bytes = 0
+        self._hash = leaf_hash()
+        self._mtime_ns: int | None = None
+        self._is_over = False
+        self.result = BatchResult()
+        self._folder = parts_folder / f"batch-{secrets.token_hex(8)}"
+        try:
+            os.mkdir(self._folder, 0o700)
+            self._folder_fd = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            reservation.release()
+            raise name_error(error, "the batch") from error
+
+    # --- receiving ---
+
+    def begin_file(self, head: Head, name: str) -> None:
+        """A file record. If it cannot be, it is refused and its bytes are passed over."""
+        self._position += 1
+        self._left_bytes = head.size_bytes
+        self._part = None
+        self._files_left -= 1
+        self._bytes_left -= head.size_bytes
+        if self._files_left < 0 or self._bytes_left < 0:
+            raise InvalidInput("the batch holds more than it announced", field="body")
+        try:
+            self._begin(head, name)
+        except PaddleCloudError as error:
+            self._refuse(error)
+        except OSError as error:
+            raise name_error(error, name) from error
+
+    def _begin(self, head: Head, name: str) -> None:
+        if head.size_bytes > LEAF_BYTES:
+            raise TooLarge(
+                f"a file in a batch may have {LEAF_BYTES} bytes", field="body", hint="upload it"
+            )
+        part = _Part(self._position, *self._place(name), head.size_bytes)
+        mode = EXECUTABLE_MODE if head.kind is Kind.EXECUTABLE else PLAIN_MODE
+        self._mtime_ns = head.mtime_ns
+        self._fd = os.open(str(self._position), _NEW, mode, dir_fd=self._folder_fd)
+        self._part = part
+        self._hash = leaf_hash()
+
+    def _place(self, name: str) -> tuple[Parts, str]:
+        """(directory, name in it), checked; each directory's text is taken apart once."""
+        if self._are_blobs:
+            if not is_digest(name):
+                raise InvalidInput("a blob is called by its digest", field="body")
+            return (name[:2],), name
+        above, _, last = name.rpartition("/")
+        check_name(last)
+        folder = self._parents.get(above)
+        if folder is None:
+            folder = self._parents[above] = self._base + split(above)
+        return folder, last
+
+    def write(self, data: memoryview | bytes) -> None:
+        """Content of the file begun last, in any pieces."""
+        self._left_bytes -= len(data)
+        if self._left_bytes < 0:
+            raise InvalidInput("a record with more bytes than its head says", field="body")
+        if self._part is None:
+            return
+        self._hash.update(data)
+        try:
+            written = os.write(self._fd, data)
+            while written < len(data):
+                written += os.write(self._fd, memoryview(data)[written:])
+        except OSError as error:
+            raise name_error(error, self._part.name) from error
+
+    def end_file(self, digest: bytes) -> None:
+        if self._left_bytes:
+            raise InvalidInput("a record with fewer bytes than its head says", field="body")
+        part = self._part
+        if part is None:
+            return
+        part.digest = bytes(self._hash.digest())
+        is_right = part.digest == digest and (not self._are_blobs or part.name == digest.hex())
+        try:
+            if is_right:
+                self._tree.give(self._fd)
+                if self._mtime_ns is not None:
+                    os.utime(self._fd, ns=(self._mtime_ns, self._mtime_ns))
+                part.before = os.fstat(self._fd)
+        except OSError as error:
+            raise name_error(error, part.name) from error
+        finally:
+            self._close_part()
+        if is_right:
+            self._parts.append(part)
+        else:
+            self._refuse(
+                Conflict(
+                    f"{part.name}: the bytes that arrived differ from their digest",
+                    hint="send it again",
+                )
+            )
+
+    def directory(self, name: str) -> None:
+        self._position += 1
+        try:
+            if self._are_blobs:
+                raise InvalidInput("a directory among blobs", field="body")
+            self._directories.append(self._base + split(name))
+        except PaddleCloudError as error:
+            self._refuse(error)
+
+    def _refuse(self, error: PaddleCloudError) -> None:
+        self.result.refused.append((self._position, error))
+
+    def _close_part(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+        self._part = None
+
+    # --- the end ---
+
+    def commit(self) -> BatchResult:
+        """Every right file takes its name; what this returns is on the disk."""
+        try:
+            with Directories(self._tree) as dirs:
+                self._make_directories(dirs)
+                self._sync_parts(dirs)
+                self._publish(dirs)
+        except OSError as error:
+            raise name_error(error, "the batch") from error
+        finally:
+            self.abandon()
+        self.result.refused.sort(key=lambda row: row[0])
+        return self.result
+
+    def _make_directories(self, dirs: Directories) -> None:
+        for parts in self._directories:
+            dirs.open(parts, create=True)
+        possible = []
+        for folder, parts_of_it in groupby(self._parts, key=attrgetter("folder")):
+            group = list(parts_of_it)
+            try:
+                dirs.open(folder, create=True)
+                possible += group
+            except (NotADirectoryError, FileExistsError) as error:
+                for part in group:
+                    self.result.refused.append((part.position, name_error(error, part.name)))
+        self._parts = possible
+
+    def _sync_parts(self, dirs: Directories) -> None:
+        if not self._sync:
+            return
+        if len(self._parts) > _FEW:
+            syscalls.syncfs(self._folder_fd)
+            return
+        for part in self._parts:
+            fd = os.open(str(part.position), os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._folder_fd)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+        dirs.sync_made()
+
+    def _publish(self, dirs: Directories) -> None:
+        self._parts.sort(key=attrgetter("folder"))
+        touched: list[Parts] = []
+        learned: list[tuple[os.stat_result, tuple[bytes]]] = []
+        with self._usage.publishing(self._owner) as count:
+            for folder, group in groupby(self._parts, key=attrgetter("folder")):
+                touched.append(folder)
+                fd = dirs.open(folder, create=True)
+                for part in group:
+                    try:
+                        replace(
+                            self._folder_fd,
+                            str(part.position),
+                            fd,
+                            part.name,
+                            part.size_bytes,
+                            count,
+                        )
+                    except PaddleCloudError as error:
+                        self.result.refused.append((part.position, error))
+                        continue
+                    self._count(part)
+                    after = os.stat(part.name, dir_fd=fd, follow_symlinks=False)
+                    if part.before is not None and self._digests.may_keep(part.before, after):
+                        learned.append((after, (part.digest,)))
+            self._reservation.release()
+        self._digests.index.learn_many(learned)
+        if self._sync:
+            self._sync_directories(dirs, touched)
+
+    def _count(self, part: _Part) -> None:
+        self.result.stored += 1
+        self.result.size_bytes += part.size_bytes
+
+    def _sync_directories(self, dirs: Directories, touched: list[Parts]) -> None:
+        for folder in touched:
+            sync_directory(dirs.open(folder))
+
+    def abandon(self) -> None:
+        """Nothing of it remains, but what `commit` published."""
+        if self._is_over:
+            return
+        self._is_over = True
+        self._close_part()
+        os.close(self._folder_fd)
+        self._reservation.release()
+        try:
+            empty_and_remove(self._folder)
+        except OSError:
+            pass  # swept later

@@ -1,0 +1,227 @@
+"""The digests of files whose bytes were read once: a cache, never the truth.
+
+A row is believed only while inode, size, mtime and ctime are what they were when the bytes were
+read, and it is only written when the times of this storage can tell a later change (`Times`, the
+problem git calls racy). Each row has a checksum of its own, so a damaged database answers nothing
+rather than something wrong; a broken or deleted one is begun again without a word. Thread safe.
+New rows wait in memory and are written many at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import struct
+import threading
+import time
+import zlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from paddlecloud.wire.digests import DIGEST_BYTES, combine
+
+_LAYOUT = 1
+_FLUSH_ROWS = 1024
+_FLUSH_S = 2.0
+_ASK_AT_ONCE = 400
+_MOST_BYTES = 2 << 30  # then it is begun again: most of it are files long gone
+_CREATE = (
+    "CREATE TABLE IF NOT EXISTS digests (inode INTEGER PRIMARY KEY, device INTEGER, size INTEGER,"
+    " mtime INTEGER, ctime INTEGER, checksum INTEGER, digest BLOB, leaves BLOB)"
+)
+_PUT = "INSERT OR REPLACE INTO digests VALUES (?,?,?,?,?,?,?,?)"
+_FACTS = struct.Struct("<QQQqq")
+_Row = tuple[int, int, int, int, int, int, bytes, bytes | None]
+
+
+class Known(NamedTuple):
+    digest: bytes
+    leaves: tuple[bytes, ...]
+
+
+class Index:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._waiting: dict[int, _Row] = {}
+        self._flushed_at_s = time.monotonic()
+        self._db = self._open()
+
+    # --- asking ---
+
+    def get(self, facts: os.stat_result) -> Known | None:
+        inode = _signed(facts.st_ino)
+        with self._lock:
+            row = self._waiting.get(inode) or self._one(inode)
+        if row is None or not _describes(row, facts):
+            return None
+        leaves = row[7]
+        if leaves is None:
+            return Known(row[6], (row[6],))
+        steps = range(0, len(leaves), DIGEST_BYTES)
+        return Known(row[6], tuple(leaves[at : at + DIGEST_BYTES] for at in steps))
+
+    def digests(self, many: Sequence[os.stat_result]) -> list[bytes | None]:
+        """The digest of each, where it is known."""
+        inodes = [_signed(facts.st_ino) for facts in many]
+        with self._lock:
+            rows = self._many(inodes)
+        return [
+            row[6] if (row := rows.get(inode)) is not None and _describes(row, facts) else None
+            for inode, facts in zip(inodes, many, strict=True)
+        ]
+
+    # --- learning ---
+
+    def learn(self, facts: os.stat_result, leaves: Sequence[bytes]) -> None:
+        """The caller has made sure that a later change will show in the times."""
+        self.learn_many(((facts, leaves),))
+
+    def learn_many(self, many: Iterable[tuple[os.stat_result, Sequence[bytes]]]) -> None:
+        rows = [_row(facts, leaves) for facts, leaves in many]
+        with self._lock:
+            self._waiting.update((row[0], row) for row in rows)
+            late = time.monotonic() - self._flushed_at_s > _FLUSH_S
+            if late or len(self._waiting) >= _FLUSH_ROWS:
+                self._flush()
+
+    def forget(self, facts: os.stat_result) -> None:
+        inode = _signed(facts.st_ino)
+        with self._lock:
+            self._waiting.pop(inode, None)
+            try:
+                self._db.execute("DELETE FROM digests WHERE inode=?", (inode,))
+            except sqlite3.Error:
+                self._begin_again()
+
+    def flush(self) -> None:
+        with self._lock:
+            self._flush()
+
+    def close(self) -> None:
+        with self._lock:
+            self._flush()
+            self._db.close()
+
+    # --- the database; the lock is held ---
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            if self._path.stat().st_size > _MOST_BYTES:
+                self._delete()
+        except FileNotFoundError:
+            pass
+        try:
+            return self._connect(str(self._path))
+        except (sqlite3.Error, OSError):
+            self._delete()
+        try:
+            return self._connect(str(self._path))
+        except (sqlite3.Error, OSError):  # a full disk: remember in memory until the next start
+            return self._connect(":memory:")
+
+    def _connect(self, where: str) -> sqlite3.Connection:
+        db = sqlite3.connect(where, isolation_level=None, check_same_thread=False, timeout=1)
+        try:
+            # It may be lost, so it need not be synced; a torn page is found by the checksums.
+            for line in ("journal_mode=WAL", "synchronous=OFF", "cache_size=-4096"):
+                db.execute(f"PRAGMA {line}")
+            (layout,) = db.execute("PRAGMA user_version").fetchone()
+            if layout not in (0, _LAYOUT):
+                raise sqlite3.DatabaseError("another layout")
+            db.execute(_CREATE)
+            db.execute(f"PRAGMA user_version={_LAYOUT}")
+            db.execute("SELECT * FROM digests LIMIT 1").fetchone()
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _delete(self) -> None:
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+
+    def _begin_again(self) -> None:
+        self._db.close()
+        self._delete()
+        self._db = self._open()
+
+    def _one(self, inode: int) -> _Row | None:
+        return self._select("inode=?", (inode,)).get(inode)
+
+    def _many(self, inodes: Sequence[int]) -> dict[int, _Row]:
+        found: dict[int, _Row] = {}
+        for at in range(0, len(inodes), _ASK_AT_ONCE):
+            some = inodes[at : at + _ASK_AT_ONCE]
+            found.update(self._select(f"inode IN ({','.join('?' * len(some))})", some))
+        if self._waiting:
+            found.update((n, self._waiting[n]) for n in inodes if n in self._waiting)
+        return found
+
+    def _select(self, where: str, inodes: Sequence[int]) -> dict[int, _Row]:
+        try:
+            rows = self._db.execute(f"SELECT * FROM digests WHERE {where}", inodes)
+            return {row[0]: row for row in rows}
+        except sqlite3.Error:
+            self._begin_again()
+            return {}
+
+    def _flush(self) -> None:
+        self._flushed_at_s = time.monotonic()
+        if not self._waiting:
+            return
+        try:
+            if not self._path.exists():  # deleted under us: write where it will be found again
+                self._begin_again()
+            self._db.execute("BEGIN")
+            self._db.executemany(_PUT, self._waiting.values())
+            self._db.execute("COMMIT")
+        except sqlite3.Error:
+            self._begin_again()
+        self._waiting.clear()
+
+
+def _signed(number: int) -> int:
+    """SQLite has 63 bits and a sign; some filesystems use all 64."""
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def _checksum(row: Sequence[object], facts: bytes) -> int:
+    _, _, _, _, _, _, digest, leaves = row
+    start = zlib.crc32(facts)
+    value = zlib.crc32(digest, start)  # type: ignore[arg-type]
+    return zlib.crc32(leaves, value) if leaves is not None else value  # type: ignore[arg-type]
+
+
+def _packed(facts: os.stat_result) -> bytes:
+    return _FACTS.pack(
+        facts.st_ino, facts.st_dev, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+    )
+
+
+def _row(facts: os.stat_result, leaves: Sequence[bytes]) -> _Row:
+    digest = combine(leaves)
+    row = (
+        _signed(facts.st_ino),
+        _signed(facts.st_dev),
+        facts.st_size,
+        facts.st_mtime_ns,
+        facts.st_ctime_ns,
+        0,
+        digest,
+        None if len(leaves) == 1 else b"".join(leaves),
+    )
+    return (*row[:5], _checksum(row, _packed(facts)), *row[6:])
+
+
+def _describes(row: _Row, facts: os.stat_result) -> bool:
+    """Whether a row is of the file as it is now, and undamaged."""
+    return (
+        row[3] == facts.st_mtime_ns
+        and row[4] == facts.st_ctime_ns
+        and row[2] == facts.st_size
+        and row[1] == _signed(facts.st_dev)
+        and isinstance(row[6], bytes)
+        and row[5] == _checksum(row, _packed(facts))
+    )

@@ -1,0 +1,77 @@
+"""Calls of the kernel that Python 3.11 does not offer, each with what happens where it lacks them.
+
+Called by the store only. `syncfs` falls back to `os.sync` (which waits for every filesystem:
+slower, never weaker), `rename_new` to a look before the rename, `write_out` to `fdatasync`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from typing import Any
+
+_AT_NOREPLACE = 1
+_WRITE_AND_WAIT = 1 | 2 | 4  # SYNC_FILE_RANGE_WAIT_BEFORE | WRITE | WAIT_AFTER
+_NOT_HERE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
+
+
+def _find(name: str) -> Any:
+    try:
+        return getattr(ctypes.CDLL(None, use_errno=True), name)
+    except (OSError, AttributeError):
+        return None
+
+
+_syncfs = _find("syncfs")
+_renameat2 = _find("renameat2")
+_sync_file_range = _find("sync_file_range")
+if _sync_file_range is not None:
+    _sync_file_range.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+
+
+def has_syncfs() -> bool:
+    return _syncfs is not None
+
+
+def has_renameat2() -> bool:
+    return _renameat2 is not None
+
+
+def syncfs(fd: int) -> None:
+    """Everything written to the filesystem of `fd` so far is on its medium when this returns."""
+    if _syncfs is None:
+        os.sync()
+    elif _syncfs(fd) != 0:
+        _raise()
+
+
+def rename_new(source_fd: int, source: str, target_fd: int, target: str) -> None:
+    """Rename, unless something has the new name: then FileExistsError."""
+    if _renameat2 is not None:
+        names = (os.fsencode(source), os.fsencode(target))
+        if _renameat2(source_fd, names[0], target_fd, names[1], _AT_NOREPLACE) == 0:
+            return
+        if ctypes.get_errno() not in _NOT_HERE:
+            _raise()
+    try:
+        os.stat(target, dir_fd=target_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        os.rename(source, target, src_dir_fd=source_fd, dst_dir_fd=target_fd)
+    else:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
+
+
+def write_out(fd: int) -> None:
+    """Clean the file's pages, so that the next write through a mapping changes its times again."""
+    if _sync_file_range is not None:
+        if _sync_file_range(fd, 0, 0, _WRITE_AND_WAIT) == 0:
+            return
+        if ctypes.get_errno() not in (*_NOT_HERE, errno.ESPIPE):
+            _raise()
+    os.fdatasync(fd)
+
+
+def _raise() -> None:
+    number = ctypes.get_errno()
+    raise OSError(number, os.strerror(number))

@@ -1,0 +1,208 @@
+"""The uploads of all accounts: begin one, find it again, list them, sweep the forgotten.
+
+The id is a function of who sends which file where, so the same command finds its upload again, and
+nobody can name another account's. Called by the store; what an upload does is in `uploads`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from paddlecloud.core.errors import InvalidInput, NotFound, OutOfSpace, PaddleCloudError
+from paddlecloud.pfs.digesting import Digests
+from paddlecloud.pfs.directories import Directories, Parts
+from paddlecloud.pfs.diskstore import Tree
+from paddlecloud.pfs.faults import named
+from paddlecloud.pfs.owners import Owner, Places
+from paddlecloud.pfs.publishing import standing
+from paddlecloud.pfs.shapes import UploadRow, UploadWish
+from paddlecloud.pfs.uploads import Upload, boot_id
+from paddlecloud.pfs.usage import Usage
+from paddlecloud.wire.digests import is_digest, leaf_hash
+from paddlecloud.wire.pfspath import PfsPath
+
+FORGOTTEN_S = 7 * 24 * 3600
+_IDLE_S = 600  # then only its files are kept, not its memory
+_REMEMBER_DONE = 4096
+_MOST_SOURCE_BYTES = 4096
+_MOST_BYTES = 1 << 62
+_Key = tuple[int, str]
+
+
+class Uploads:
+    def __init__(self, places: Places, usage: Usage, digests: Digests, *, sync: bool) -> None:
+        self._places = places
+        self._services = (usage, digests, sync)
+        self._usage = usage
+        self._lock = threading.RLock()
+        self._live: dict[_Key, Upload] = {}
+        self._done: OrderedDict[_Key, Upload] = OrderedDict()
+
+    def begin(self, owner: Owner, wish: UploadWish) -> Upload:
+        target = self._target(owner, wish)
+        key = (owner.account_id, _id_of(owner, wish))
+        with self._lock:
+            upload = self._live.get(key)
+            if upload is not None:
+                upload.owner = owner
+                upload.wish = replace(
+                    upload.wish, mtime_ns=wish.mtime_ns, executable=wish.executable
+                )
+                with named(upload.shown):
+                    upload.note()
+                return upload
+            self._done.pop(key, None)
+            free_bytes = target[0].free_bytes()
+            if wish.size_bytes > free_bytes:
+                raise OutOfSpace(
+                    f"{wish.size_bytes} bytes do not fit: {free_bytes} are free on the disk of "
+                    "the file store",
+                    field="size",
+                )
+            upload = self._make(key, owner, wish, target)
+            try:
+                upload.create()
+            except PaddleCloudError:
+                upload.abandon()
+                raise
+            self._live[key] = upload
+            return upload
+
+    def _make(
+        self,
+        key: _Key,
+        owner: Owner,
+        wish: UploadWish,
+        target: tuple[Tree, Parts],
+        *,
+        was_held: bool = False,
+    ) -> Upload:
+        if was_held:
+            reservation = self._usage.readopt(owner.account_id, wish.size_bytes, 1)
+        else:
+            reservation = self._usage.reserve(owner, wish.size_bytes, 1)
+        folder = self._places.parts_of(owner.account_id)
+        return Upload(key[1], owner, wish, folder, target, self._services, reservation, self._ended)
+
+    def _target(self, owner: Owner, wish: UploadWish) -> tuple[Tree, Parts]:
+        if not 0 <= wish.size_bytes <= _MOST_BYTES:
+            raise InvalidInput("must be a number of bytes", field="size")
+        if len(wish.source) > _MOST_SOURCE_BYTES:
+            raise InvalidInput(f"may have {_MOST_SOURCE_BYTES} characters", field="source")
+        if wish.blob is not None:
+            if not is_digest(wish.blob):
+                raise InvalidInput("must be 64 hex digits", field="blob")
+            return Tree(self._places.blobs_of(owner.account_id)), (wish.blob[:2], wish.blob)
+        path = wish.path
+        if path is None:
+            raise InvalidInput("must be given", field="path")
+        if path.is_root or path.is_directory:
+            raise InvalidInput("must name a file, not a directory", field="path")
+        tree = self._places.tree(owner, path, to_write=True)
+        # A directory that is not there yet will be made.
+        with named(path), Directories(tree) as dirs, suppress(FileNotFoundError):
+            standing(dirs.open(path.parts[:-1]), path.name)
+        return tree, path.parts
+
+    def get(self, owner: Owner, upload_id: str) -> Upload:
+        key = (owner.account_id, upload_id)
+        with self._lock:
+            upload = self._live.get(key) or self._done.get(key)
+        if upload is None:
+            raise NotFound(
+                "no such upload", field="id", hint="it is finished or was swept; begin it again"
+            )
+        return upload
+
+    def _ended(self, upload: Upload) -> None:
+        """It was committed or abandoned; the answer to a commit can be given again."""
+        key = (upload.owner.account_id, upload.id)
+        with self._lock:
+            if self._live.get(key) is not upload:
+                return
+            del self._live[key]
+            if not upload.is_committed:
+                return
+            self._done[key] = upload
+            if len(self._done) > _REMEMBER_DONE:
+                self._done.popitem(last=False)
+
+    def rows(self, owner: Owner) -> list[UploadRow]:
+        with self._lock:
+            mine = [up for key, up in self._live.items() if key[0] == owner.account_id]
+        return sorted((upload.to_row() for upload in mine), key=lambda row: (row.path, row.id))
+
+    # --- across restarts ---
+
+    def take_up(self) -> None:
+        """Find what an earlier process left; the rest of its parts is deleted by the sweep."""
+        boot = boot_id()
+        for folder in _folders(self._places.hidden / "parts"):
+            for note in folder.glob("up-*.json"):
+                with suppress(OSError, ValueError, KeyError, TypeError, PaddleCloudError):
+                    self._take_up(int(folder.name), note, boot)
+
+    def _take_up(self, account_id: int, note: Path, boot: str) -> None:
+        body: dict[str, Any] = json.loads(note.read_text())
+        owner = Owner(body["owner"], account_id, body["uid"])
+        wish = UploadWish(
+            path=None if body["path"] is None else PfsPath.parse(body["path"]),
+            size_bytes=body["size"],
+            mtime_ns=body["mtime_ns"],
+            executable=body["executable"],
+            source=body["source"],
+            blob=body["blob"],
+        )
+        key = (account_id, note.name.removeprefix("up-").removesuffix(".json"))
+        if key[1] != _id_of(owner, wish):
+            return
+        upload = self._make(key, owner, wish, self._target(owner, wish), was_held=True)
+        try:
+            upload.load(is_doubtful=body["boot"] != boot)
+        except PaddleCloudError:
+            upload.abandon()
+            return
+        self._live[key] = upload
+
+    def sweep(self, forgotten_s: float = FORGOTTEN_S) -> int:
+        """Abandon what nobody came back for; how many."""
+        with self._lock:
+            idle = [up for up in self._live.values() if up.is_idle]
+        forgotten = [
+            upload
+            for upload in idle
+            if upload.age_s() > forgotten_s and time.monotonic() - upload.used_at_s > forgotten_s
+        ]
+        for upload in forgotten:
+            upload.abandon()
+        return len(forgotten)
+
+    def names_in_use(self, account_id: int) -> set[str]:
+        with self._lock:
+            return {f"up-{key[1]}" for key in self._live if key[0] == account_id}
+
+
+def _folders(parent: Path) -> list[Path]:
+    return [entry for entry in parent.iterdir() if entry.name.isdecimal() and entry.is_dir()]
+
+
+def _id_of(owner: Owner, wish: UploadWish) -> str:
+    where = ["path", str(wish.path)] if wish.blob is None else ["blob", wish.blob]
+    text = json.dumps([owner.account_id, *where, wish.size_bytes, wish.source])
+    whole = leaf_hash()
+    whole.update(text.encode())
+    return whole.hexdigest()[:32]
+
+
+def left_over(folder: Path, in_use: set[str]) -> list[Path]:
+    """What lies among an account's parts that no upload knows of."""
+    with os.scandir(folder) as entries:
+        return [folder / entry.name for entry in entries if entry.name.split(".")[0] not in in_use]

@@ -1,0 +1,355 @@
+"""Unfinished uploads: a hidden part file, which leaves of it have arrived, and how they finish.
+
+An upload is found again by who sends what where, so running the command again is the resume. Each
+leaf is hashed in the pass that writes it and recorded when whole; a cut loses at most one leaf per
+connection. State is on disk (`up-<id>`, `.json`, `.leaves`), so a killed server resumes too; after
+a reboot the recorded leaves are read again before they are believed. A file appears under its name
+complete or not at all: dress, fsync, rename, fsync of the directory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from paddlecloud.core.errors import Conflict, InvalidInput
+from paddlecloud.pfs.digesting import Digests, read_leaf
+from paddlecloud.pfs.directories import Directories, Parts
+from paddlecloud.pfs.diskstore import Tree
+from paddlecloud.pfs.faults import DifferentLeaves, MissingLeaves, named
+from paddlecloud.pfs.owners import Owner
+from paddlecloud.pfs.publishing import dress, replace, sync_directory
+from paddlecloud.pfs.receiving import Receiver
+from paddlecloud.pfs.shapes import Entry, UploadRow, UploadWish
+from paddlecloud.pfs.usage import Reservation, Usage
+from paddlecloud.wire.digests import (
+    DIGEST_BYTES,
+    LEAF_BYTES,
+    combine,
+    leaf_bytes,
+    leaf_count,
+    leaf_hash,
+)
+
+MOST_RECEIVERS = 2
+_NO_DIGEST = bytes(DIGEST_BYTES)
+_COPY_BYTES = 1 << 20
+
+
+def boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+class Upload:
+    """One unfinished upload. Thread safe; made by `unfinished.Uploads` only."""
+
+    def __init__(
+        self,
+        upload_id: str,
+        owner: Owner,
+        wish: UploadWish,
+        folder: Path,
+        target: tuple[Tree, Parts],
+        services: tuple[Usage, Digests, bool],
+        reservation: Reservation,
+        on_end: Callable[[Upload], None],
+    ) -> None:
+        self.id = upload_id
+        self.owner = owner
+        self.wish = wish
+        self.size_bytes = wish.size_bytes
+        self.shown = str(wish.path) if wish.path is not None else f"blob {wish.blob}"
+        self.used_at_s = time.monotonic()
+        self._folder = folder
+        self._tree, self._target = target
+        self._usage, self._digests, self._sync = services
+        self._reservation = reservation
+        self._on_end = on_end
+        self._lock = threading.RLock()
+        self._receivers: list[Receiver] = []
+        self._leaves = bytearray(DIGEST_BYTES * leaf_count(self.size_bytes))
+        self._entry: Entry | None = None
+        self._is_abandoned = False
+
+    # --- files of its own ---
+
+    def _file(self, suffix: str) -> Path:
+        return self._folder / f"up-{self.id}{suffix}"
+
+    def create(self) -> None:
+        """Begin anew: whatever a half-made one left is overwritten."""
+        with named(self.shown):
+            for suffix in ("", ".leaves"):
+                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+                os.close(os.open(self._file(suffix), flags, 0o600))
+            self.note()
+            if self.size_bytes == 0:
+                self._record(0, bytes(leaf_hash().digest()))
+
+    def note(self) -> None:
+        """Write down what was wished."""
+        wish = self.wish
+        body = {
+            "path": None if wish.path is None else str(wish.path),
+            "blob": wish.blob,
+            "size": wish.size_bytes,
+            "mtime_ns": wish.mtime_ns,
+            "executable": wish.executable,
+            "source": wish.source,
+            "owner": self.owner.name,
+            "uid": self.owner.uid,
+            "boot": boot_id(),
+        }
+        new = self._file(".json.new")
+        new.write_text(json.dumps(body))
+        os.rename(new, self._file(".json"))
+
+    def load(self, *, is_doubtful: bool) -> None:
+        """Take up what an earlier process received."""
+        with named(self.shown):
+            kept = self._file(".leaves").read_bytes()[: len(self._leaves)]
+            self._leaves[: len(kept)] = kept
+            if is_doubtful:
+                self._believe_only_what_is_there()
+                self.note()
+
+    def _believe_only_what_is_there(self) -> None:
+        """A power cut may have lost bytes whose digest was kept."""
+        buffer = memoryview(bytearray(_COPY_BYTES))
+        fd = os.open(self._file(""), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            for index, digest in self.received():
+                if read_leaf(fd, index, self.size_bytes, buffer) != digest:
+                    self._record(index, _NO_DIGEST)
+        finally:
+            os.close(fd)
+
+    def _leaf(self, index: int) -> bytes:
+        return bytes(self._leaves[index * DIGEST_BYTES : (index + 1) * DIGEST_BYTES])
+
+    def _record(self, index: int, digest: bytes) -> None:
+        at = index * DIGEST_BYTES
+        self._leaves[at : at + DIGEST_BYTES] = digest
+        fd = os.open(self._file(".leaves"), os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.pwrite(fd, digest, at)
+        finally:
+            os.close(fd)
+
+    # --- receiving ---
+
+    def received(self) -> list[tuple[int, bytes]]:
+        """(index, digest) of the leaves that are here."""
+        with self._lock:
+            count = leaf_count(self.size_bytes)
+            return [(i, leaf) for i in range(count) if (leaf := self._leaf(i)) != _NO_DIGEST]
+
+    @property
+    def received_bytes(self) -> int:
+        return sum(leaf_bytes(index, self.size_bytes) for index, _ in self.received())
+
+    def base(self) -> tuple[bytes, ...] | None:
+        """The leaves of the file now at the path, if they are known."""
+        try:
+            fd, facts = self._tree.open_file(self._target)
+        except OSError:
+            return None
+        os.close(fd)
+        known = self._digests.known(facts)
+        return known.leaves if known else None
+
+    def receive(self, offset: int, length: int) -> Receiver:
+        """Take `length` bytes from `offset` on; see `Receiver`."""
+        end = offset + length
+        if offset < 0 or offset % LEAF_BYTES or offset > self.size_bytes:
+            raise InvalidInput(f"must be a multiple of {LEAF_BYTES} in the file", field="offset")
+        is_empty = length <= 0 and self.size_bytes > 0
+        if is_empty or end > self.size_bytes or (end % LEAF_BYTES and end != self.size_bytes):
+            raise InvalidInput(
+                f"a body must have a multiple of {LEAF_BYTES} bytes, or reach the end of the file",
+                field="body",
+            )
+        with self._lock:
+            self._check_open()
+            self._stop_others(offset, end)
+            with named(self.shown):
+                fd = os.open(self._file(""), os.O_WRONLY | os.O_CLOEXEC)
+            receiver = Receiver(fd, offset, end, self._record_for, self._forget)
+            self._receivers.append(receiver)
+            self.used_at_s = time.monotonic()
+            return receiver
+
+    def _stop_others(self, start: int, end: int) -> None:
+        """Nobody else may write these leaves, and two connections are enough.
+
+        The newest wins: an old one may be a connection that died and has not noticed.
+        """
+        for other in list(self._receivers):
+            if other.overlaps(start, end) or len(self._receivers) >= MOST_RECEIVERS:
+                other.stop()
+                self._forget(other)
+
+    def _record_for(self, receiver: Receiver, index: int, digest: bytes | None) -> None:
+        """Called by a receiver, under its own lock: a leaf begins (None) or is whole."""
+        self.used_at_s = time.monotonic()
+        if digest is not None:
+            self._record(index, digest)
+        elif self._leaf(index) != _NO_DIGEST:
+            self._record(index, _NO_DIGEST)  # its bytes are about to change
+
+    def _forget(self, receiver: Receiver) -> None:
+        with suppress(ValueError):
+            self._receivers.remove(receiver)
+
+    def _check_open(self) -> None:
+        if self._is_abandoned or self._entry is not None:
+            raise Conflict("this upload is finished", hint="begin it again")
+
+    @property
+    def is_committed(self) -> bool:
+        return self._entry is not None
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._receivers
+
+    def reuse(self, indices: Sequence[int]) -> list[tuple[int, bytes]]:
+        """Take leaves from the file now at the path; those it does not have are left out."""
+        with self._lock, named(self.shown):
+            self._check_open()
+            fd, facts = self._tree.open_file(self._target)
+            try:
+                mine = os.open(self._file(""), os.O_RDWR | os.O_CLOEXEC)
+                try:
+                    return [
+                        (index, digest)
+                        for index in indices
+                        if (digest := self._copy_leaf(fd, facts.st_size, mine, index)) is not None
+                    ]
+                finally:
+                    os.close(mine)
+            finally:
+                os.close(fd)
+
+    def _copy_leaf(self, source: int, source_bytes: int, mine: int, index: int) -> bytes | None:
+        at = index * LEAF_BYTES
+        length = leaf_bytes(index, self.size_bytes)
+        if not 0 <= index < leaf_count(self.size_bytes):
+            raise InvalidInput(f"the file has no leaf {index}", field="leaves")
+        if at + length > source_bytes:
+            return None
+        self._stop_others(at, at + length)
+        receiver = Receiver(os.dup(mine), at, at + length, self._record_for, self._forget)
+        self._receivers.append(receiver)
+        buffer = memoryview(bytearray(_COPY_BYTES))
+        try:
+            while length:
+                n_read = os.preadv(source, [buffer[:length]], at)
+                if n_read == 0:  # it shrank
+                    return None
+                receiver.write(buffer[:n_read])
+                at += n_read
+                length -= n_read
+            return receiver.finish()[0]
+        finally:
+            receiver.cut()
+
+    # --- the end ---
+
+    def commit(self, digest: bytes) -> Entry:
+        """The file takes its name. Repeating it after it succeeded gives the same answer."""
+        with self._lock:
+            if self._entry is not None and self._entry.digest == digest:
+                return self._entry
+            self._check_open()
+            for receiver in list(self._receivers):
+                receiver.stop()
+            self._receivers.clear()
+            leaves = self._whole(digest)
+            with named(self.shown):
+                self._entry = self._publish(leaves, digest)
+            self._on_end(self)
+            return self._entry
+
+    def _whole(self, digest: bytes) -> list[bytes]:
+        leaves = [self._leaf(index) for index in range(leaf_count(self.size_bytes))]
+        absent = [index for index, leaf in enumerate(leaves) if leaf == _NO_DIGEST]
+        if absent:
+            raise MissingLeaves(absent)
+        if combine(leaves) != digest:
+            raise DifferentLeaves(leaves)
+        if self.wish.blob is not None and digest.hex() != self.wish.blob:
+            raise InvalidInput("a blob is called by its digest", field="blob")
+        return leaves
+
+    def _publish(self, leaves: list[bytes], digest: bytes) -> Entry:
+        fd = os.open(self._file(""), os.O_RDWR | os.O_CLOEXEC)
+        folder_fd = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            dress(self._tree, fd, executable=self.wish.executable, mtime_ns=self.wish.mtime_ns)
+            if self._sync:
+                os.fsync(fd)
+            before = os.fstat(fd)
+            with Directories(self._tree) as dirs:
+                parent = dirs.open(self._target[:-1], create=True)
+                if self._sync and dirs.made:
+                    dirs.sync_made()
+                    parent = dirs.open(self._target[:-1])
+                name = self._target[-1]
+                with self._usage.publishing(self.owner) as count:
+                    replace(folder_fd, f"up-{self.id}", parent, name, self.size_bytes, count)
+                    self._reservation.release()
+                if self._sync:
+                    sync_directory(parent)
+            after = os.fstat(fd)
+            self._digests.learn_published(before, after, leaves)
+        finally:
+            os.close(fd)
+            os.close(folder_fd)
+        self._remove_files()
+        entry = Entry.of(self._target[-1], after, digest)
+        return entry
+
+    def abandon(self) -> None:
+        with self._lock:
+            if self._is_abandoned or self._entry is not None:
+                return
+            self._is_abandoned = True
+            for receiver in list(self._receivers):
+                receiver.stop()
+            self._receivers.clear()
+            self._remove_files()
+            self._reservation.release()
+            self._on_end(self)
+
+    def _remove_files(self) -> None:
+        # The note goes first: without it the others are leftovers.
+        for suffix in (".json", ".leaves", ""):
+            self._file(suffix).unlink(missing_ok=True)
+
+    def age_s(self) -> float:
+        try:
+            return max(0.0, time.time() - self._file(".json").stat().st_mtime)
+        except FileNotFoundError:
+            return 0.0
+
+    def to_row(self) -> UploadRow:
+        return UploadRow(self.id, self.shown, self.size_bytes, self.received_bytes, self.age_s())
+
+    def to_json(self) -> dict[str, Any]:
+        """The answer to POST uploads."""
+        base = self.base()
+        return {
+            "id": self.id,
+            "received": [[index, digest.hex()] for index, digest in self.received()],
+            "base": None if base is None else [leaf.hex() for leaf in base],
+        }

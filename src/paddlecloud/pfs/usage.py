@@ -1,0 +1,175 @@
+"""How much an account keeps, and whether more fits: exact for everything that passes through us.
+
+Bytes are reserved under a lock before the first of them lands, so any number of parallel uploads
+together never exceed the limit; what is unfinished counts. A file that is replaced is subtracted
+when its successor takes the name. What jobs write is seen by a walk: the first when it is first
+needed, then whenever `sweep` is called. Only one process may use a root.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from paddlecloud.core.errors import QuotaExceeded
+from paddlecloud.pfs.owners import Owner
+
+_WALKS_WITHOUT_LOCK = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    files: int = 0
+    size_bytes: int = 0
+    directories: int = 0
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(
+            self.files + other.files,
+            self.size_bytes + other.size_bytes,
+            self.directories + other.directories,
+        )
+
+
+@dataclass
+class _Account:
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    owner: Owner | None = None
+    walked: bool = False
+    walks: int = 0  # a removal that began before a walk must not be subtracted after it
+    changes: int = 0
+    used_bytes: int = 0
+    used_files: int = 0
+    held_bytes: int = 0
+    held_files: int = 0
+
+
+class Reservation:
+    """Room for bytes and files that are not yet visible. Released or spent, once."""
+
+    def __init__(self, account: _Account, size_bytes: int, files: int) -> None:
+        self._account = account
+        self._size_bytes = size_bytes
+        self._files = files
+        account.held_bytes += size_bytes
+        account.held_files += files
+
+    def release(self) -> None:
+        with self._account.lock:
+            self._account.held_bytes -= self._size_bytes
+            self._account.held_files -= self._files
+            self._size_bytes = self._files = 0
+
+
+class Usage:
+    def __init__(self, count: Callable[[Owner], Totals]) -> None:
+        self._count = count
+        self._lock = threading.Lock()
+        self._accounts: dict[int, _Account] = {}
+
+    def _account(self, account_id: int, owner: Owner | None = None) -> _Account:
+        with self._lock:
+            account = self._accounts.setdefault(account_id, _Account())
+        if owner is not None:
+            account.owner = owner
+        return account
+
+    def reserve(self, owner: Owner, size_bytes: int, files: int) -> Reservation:
+        account = self._account(owner.account_id, owner)
+        with account.lock:
+            if owner.limit_bytes is not None or owner.limit_files is not None:
+                self._walk_once(account, owner)
+                _check(owner.limit_bytes, account.used_bytes + account.held_bytes, size_bytes)
+                _check_files(owner.limit_files, account.used_files + account.held_files, files)
+            return Reservation(account, size_bytes, files)
+
+    def readopt(self, account_id: int, size_bytes: int, files: int) -> Reservation:
+        """Hold again what an earlier process held; it fitted then."""
+        account = self._account(account_id)
+        with account.lock:
+            return Reservation(account, size_bytes, files)
+
+    @contextmanager
+    def publishing(self, owner: Owner) -> Iterator[Callable[[int, int], None]]:
+        """While names change: gives a function that counts (bytes, files) more or less."""
+        account = self._account(owner.account_id, owner)
+
+        def count(size_bytes: int, files: int) -> None:
+            account.used_bytes = max(0, account.used_bytes + size_bytes)
+            account.used_files = max(0, account.used_files + files)
+
+        with account.lock:
+            account.changes += 1
+            yield count
+
+    def walks(self, owner: Owner) -> int:
+        return self._account(owner.account_id).walks
+
+    def removed(self, owner: Owner, size_bytes: int, files: int, walks_before: int) -> None:
+        """Subtract what was deleted, unless a walk has meanwhile counted without it."""
+        account = self._account(owner.account_id)
+        with account.lock:
+            if account.walks == walks_before:
+                account.changes += 1
+                account.used_bytes = max(0, account.used_bytes - size_bytes)
+                account.used_files = max(0, account.used_files - files)
+
+    def totals(self, owner: Owner) -> tuple[Totals, int]:
+        """(what is used, the unfinished included; the unfinished bytes alone)."""
+        account = self._account(owner.account_id, owner)
+        with account.lock:
+            self._walk_once(account, owner)
+            used = Totals(
+                account.used_files + account.held_files, account.used_bytes + account.held_bytes
+            )
+            return used, account.held_bytes
+
+    def _walk_once(self, account: _Account, owner: Owner) -> None:
+        if not account.walked:
+            self._take(account, self._count(owner))
+
+    def _take(self, account: _Account, totals: Totals) -> None:
+        account.used_bytes, account.used_files = totals.size_bytes, totals.files
+        account.walked = True
+        account.walks += 1
+
+    def sweep(self) -> None:
+        """Walk every account that was walked before, to see what its jobs wrote."""
+        with self._lock:
+            accounts = [one for one in self._accounts.values() if one.walked and one.owner]
+        for account in accounts:
+            self._sweep(account)
+
+    def _sweep(self, account: _Account) -> None:
+        owner = account.owner
+        assert owner is not None
+        for _ in range(_WALKS_WITHOUT_LOCK):
+            with account.lock:
+                changes = account.changes
+            totals = self._count(owner)
+            with account.lock:
+                if account.changes == changes:
+                    self._take(account, totals)
+                    return
+        with account.lock:  # it changes all the time: hold the changes for one walk
+            self._take(account, self._count(owner))
+
+
+def _check(limit: int | None, used: int, more: int) -> None:
+    if limit is not None and more > 0 and used + more > limit:
+        raise QuotaExceeded(
+            f"{more} bytes do not fit: {used} of {limit} bytes are used",
+            hint="remove files (paddlecloud pfs rm), or ask the administrator for more",
+            field="path",
+        )
+
+
+def _check_files(limit: int | None, used: int, more: int) -> None:
+    if limit is not None and more > 0 and used + more > limit:
+        raise QuotaExceeded(
+            f"{more} files do not fit: {used} of {limit} files are used",
+            hint="remove files (paddlecloud pfs rm), or ask the administrator for more",
+            field="path",
+        )
