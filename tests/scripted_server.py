@@ -2,11 +2,12 @@
 
 `ScriptedServer` speaks HTTP and answers from a table of routes; every request it got is kept for
 the test to look at. `RawServer` writes the bytes a test gives it and cuts where it is told to.
-Neither knows anything about PaddleCloud.
+`Proxy` passes on to another server until it is told to cut. None knows anything about PaddleCloud.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import sys
@@ -160,3 +161,53 @@ def _read_request(connection: socket.socket) -> bytes:
             while len(body) < int(value):
                 body += connection.recv(65536)
     return head + b"\r\n\r\n" + body
+
+
+class Proxy:
+    """Passes connections on to a port of this machine; `cut` ends all that stand now."""
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._standing: list[socket.socket] = []
+        self.passed = threading.Event()  # something came from the server since the last cut
+        self.mends = threading.Event()  # connections made while it is clear wait for it
+        self.mends.set()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            self.mends.wait(60)
+            far = socket.create_connection(("127.0.0.1", self._target))
+            self._standing += [near, far]
+            for source, sink, passed in ((near, far, None), (far, near, self.passed)):
+                thread = threading.Thread(target=_pass, args=(source, sink, passed), daemon=True)
+                thread.start()
+
+    def cut(self) -> None:
+        self.passed.clear()
+        while self._standing:
+            end = self._standing.pop()
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+    def close(self) -> None:
+        self._listener.close()
+        self.cut()
+
+
+def _pass(source: socket.socket, sink: socket.socket, passed: threading.Event | None) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            sink.sendall(data)
+            if passed is not None:
+                passed.set()

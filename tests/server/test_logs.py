@@ -8,6 +8,9 @@ from collections import defaultdict
 
 import pytest
 
+from paddlecloud.sdk import Client
+from paddlecloud.sdk.config import Profile
+from tests.scripted_server import Proxy
 from tests.server.running import Caller, Running, is_readable
 
 
@@ -80,6 +83,54 @@ def test_follows_one_replica_from_its_last_lines(user: Caller) -> None:
     lines = list(user.lines("/api/v2/jobs/one/logs?follow=1&replica=one-trainer-1&tail=2"))
     expected = _expected("trainer-1", 9).splitlines(keepends=True)[-2:]
     assert _text(lines) == {"trainer-1": "".join(expected)}
+
+
+def test_says_first_where_it_enters_a_log_at_its_last_lines(user: Caller) -> None:
+    user.submit("enter", "fake lines=9")
+    user.wait("enter")
+    size = len(_expected("trainer-0", 9))
+    lines = list(user.lines("/api/v2/jobs/enter/logs?follow=1&tail=0"))
+    assert lines[0] == {"replica": "trainer-0", "attempt": 1, "cursor": size, "data": ""}
+    assert [line for line in lines if line][-1]["end"] is True
+
+
+def test_a_follower_of_what_comes_is_cut_off_before_the_first_line(
+    server: Running, user: Caller
+) -> None:
+    """Neither is the old log shown again, nor is lost what was written during the cut."""
+    user.submit("cut", "fake lines=30 every=0.05 seconds=3")
+    user.wait("cut", "running")
+
+    def size() -> int:
+        return len(user.get("/api/v2/jobs/cut/logs").body)
+
+    before = size()
+    proxy = Proxy(server.port)
+    token = user.headers()["Authorization"].removeprefix("Token ")
+    client = Client(profile=Profile(endpoint=proxy.url, token=token))
+    cuts: list[str] = []
+    got: list[dict] = []
+
+    def follow() -> None:
+        got.extend(client.follow_logs("cut", tail=0, on_cut=lambda: cuts.append("")))
+
+    reader = threading.Thread(target=follow)
+    reader.start()
+    assert proxy.passed.wait(30)
+    entered = size()
+    proxy.mends.clear()
+    proxy.cut()
+    while size() < entered + 3 * len("line 1 of trainer-0"):
+        pass  # each look is a request
+    proxy.mends.set()
+    reader.join(60)
+    proxy.close()
+    assert cuts
+    assert got[-1].get("end") is True
+    text = "".join(record.get("data", "") for record in got)
+    whole = _expected("trainer-0", 30)
+    assert whole.endswith(text)
+    assert len(whole) - entered <= len(text) <= len(whole) - before
 
 
 def test_goes_on_where_a_follower_stopped(user: Caller) -> None:

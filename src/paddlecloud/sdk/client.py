@@ -276,9 +276,9 @@ class Client(PlatformCalls):
 
         path = routes.fill(routes.JOB_LOGS, ref=ref)
 
-        def open_stream(cursors: str) -> Response:
+        def open_stream(cursors: str | None) -> Response:
             asked: dict[str, object] = {"follow": 1, "replica": replica, "run": run}
-            asked.update({"cursors": cursors} if cursors else {"tail": tail})
+            asked.update({"tail": tail} if cursors is None else {"cursors": cursors})
             return self._transport.open("GET", path + query(asked), timeout_s=FOLLOW_SILENCE_S)
 
         return follow(open_stream, unreachable=self._transport.unreachable, on_cut=on_cut)

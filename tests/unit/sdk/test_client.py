@@ -126,6 +126,31 @@ def test_never_loses_or_repeats_a_byte_over_cuts(monkeypatch: pytest.MonkeyPatch
     server.close()
 
 
+@pytest.mark.parametrize(
+    ("opening", "cursors"),
+    [
+        (
+            record("trainer-0", 900, "") + record("trainer-1", 7, "", 2),
+            "trainer-0.1:900,trainer-1.2:7",
+        ),
+        (b"\n", ""),  # no log yet: what comes is read from its beginning
+    ],
+)
+def test_goes_on_where_it_entered_when_cut_before_the_first_byte(
+    monkeypatch: pytest.MonkeyPatch, opening: bytes, cursors: str
+) -> None:
+    monkeypatch.setattr(following_module, "RECONNECT_DELAYS_S", (0.001,) * 20)
+    server = RawServer(b"", chunks(opening), chunks(record("trainer-0", 903, "abc") + END))
+    client = Client(profile=Profile(endpoint=server.url, token="t"))
+    records = list(client.follow_logs("job", tail=0))
+    assert [item.get("data") for item in records] == ["abc", None]
+    asked = [head.split(b" ")[1].decode() for head in server.heads]
+    assert all("tail=0" in path for path in asked[:-1])
+    assert "tail" not in asked[-1]
+    assert asked[-1].endswith(f"cursors={cursors}" if cursors else "follow=1")
+    server.close()
+
+
 def test_following_a_job_that_is_not_there_fails_at_once(
     server: ScriptedServer, client: Client
 ) -> None:

@@ -107,6 +107,7 @@ class Follower:
         self._cursors: dict[ReplicaKey, int] = {}
         self._given = logs.parse_cursors(asked["cursors"] or "")
         self._pumps: dict[ReplicaKey, Pump] = {}
+        self._opening: list[bytes] = []  # where each log is entered, still to be sent
         self._phase = ""
 
     async def run(self) -> None:
@@ -115,6 +116,9 @@ class Follower:
         with ExitStack() as self._stack, self._process.hub.listening(self._notice, subject):
             await self._refresh()
             await self._stream.start(_NDJSON)
+            if self._asked["tail"] is not None:
+                # Something at once: a reader that is cut off after it knows where it was.
+                await self._stream.write(self._take_opening() or b"\n")
             await self._follow()
             await self._stream.finish()
 
@@ -123,6 +127,8 @@ class Follower:
             self._notice.event.clear()
             if self._notice.rows_changed:
                 await self._refresh()
+                if opening := self._take_opening():
+                    await self._stream.write(opening)
             moved = [await self._step(key) for key in tuple(self._cursors)]
             if any(moved) or self._notice.rows_changed:
                 continue
@@ -149,21 +155,37 @@ class Follower:
                 continue
             start = self._given.get((key.short, key.attempt))
             if start is None and first and self._asked["tail"] is not None:
-                if latest[key.role, key.index] != key:
-                    continue
-                start = await _within(
-                    self._process,
-                    self._process.pumps.reads.run(
-                        logs.tail_start,
-                        followed.engine,
-                        key,
-                        self._asked["tail"],
-                        self._process.configuration.limits.log_read_bytes,
-                    ),
-                )
+                # Of attempts before the latest, nothing: they are entered at their end.
+                is_latest = latest[key.role, key.index] == key
+                start = await self._tail_start(key, self._asked["tail"] if is_latest else 0)
+            self._open(key, start or 0)
             following = self._process.pumps.following(followed.engine, key, self._notice.event)
             self._pumps[key] = self._stack.enter_context(following)
             self._cursors[key] = start or 0
+
+    async def _tail_start(self, key: ReplicaKey, lines: int) -> int:
+        start: int = await _within(
+            self._process,
+            self._process.pumps.reads.run(
+                logs.tail_start,
+                self._followed.engine,
+                key,
+                lines,
+                self._process.configuration.limits.log_read_bytes,
+            ),
+        )
+        return start
+
+    def _open(self, key: ReplicaKey, start: int) -> None:
+        """A record without data: a reader that is cut off before the first byte goes on here,
+        and not at the beginning or, after a while, at another end."""
+        if self._asked["tail"] is not None:
+            record = {"replica": key.short, "attempt": key.attempt, "cursor": start, "data": ""}
+            self._opening.append(encode(record) + b"\n")
+
+    def _take_opening(self) -> bytes:
+        opening, self._opening = b"".join(self._opening), []
+        return opening
 
     async def _step(self, key: ReplicaKey) -> bool:
         """Send what there is of one log; False when there is nothing now."""
