@@ -80,4 +80,6 @@ def written_specs(draw: st.DrawFn) -> JobSpec:
         fault_tolerant=draw(st.booleans()),
         grace_s=draw(st.integers(0, 86_400_000)) / 1000,
         labels=draw(st.dictionaries(label_texts, st.just("") | label_texts, max_size=4)),
+        annotations=draw(st.dictionaries(label_texts, st.just("") | texts, max_size=4)),
+        may_borrow=draw(st.booleans()),
     )

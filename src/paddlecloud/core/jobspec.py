@@ -102,6 +102,8 @@ class JobSpec:
     fault_tolerant: bool = False
     grace_s: float = 10.0  # between TERM and KILL
     labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)  # free text; decides nothing
+    may_borrow: bool = False  # may run on what others leave idle, and is preempted first
 
     def role(self, role: Role) -> RoleSpec | None:
         return next((spec for spec in self.roles if spec.role == role), None)
@@ -164,6 +166,8 @@ def to_json(spec: JobSpec) -> dict[str, Any]:
         "fault_tolerant": spec.fault_tolerant,
         "grace_s": spec.grace_s,
         "labels": dict(spec.labels),
+        "annotations": dict(spec.annotations),
+        "may_borrow": spec.may_borrow,
     }
 
 
@@ -206,4 +210,7 @@ def from_json(body: Mapping[str, Any]) -> JobSpec:
         fault_tolerant=body["fault_tolerant"],
         grace_s=body["grace_s"],
         labels=dict(body["labels"]),
+        # Specs stored before these two existed have neither.
+        annotations=dict(body.get("annotations", {})),
+        may_borrow=body.get("may_borrow", False),
     )

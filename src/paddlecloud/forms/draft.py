@@ -64,6 +64,8 @@ class Draft:
     clean: CleanPolicy | None = None
     env: dict[str, str] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+    may_borrow: bool | None = None
 
 
 # Names a field of Draft as the user wrote it, or as the form spells it if they did not.
@@ -108,6 +110,8 @@ def settle(draft: Draft, faults: FaultList, word: Word) -> JobSpec:
         fault_tolerant=bool(draft.fault_tolerant),
         grace_s=DEFAULT_GRACE_S if draft.grace_s is None else draft.grace_s,
         labels=draft.labels,
+        annotations=draft.annotations,
+        may_borrow=bool(draft.may_borrow),
     )
 
 

@@ -9,7 +9,8 @@ import re
 
 from paddlecloud.forms.faults import BadValue
 
-MAX_DURATION_S = 10 * 366 * 24 * 3600  # longer is a slip of the finger
+# Longer is a slip of the finger. Scripts do write 999999:00:00, and mean "for ever".
+MAX_DURATION_S = 200 * 366 * 24 * 3600
 
 _CLOCK = re.compile(r"(\d{1,12}):([0-5]?\d):([0-5]?\d)", re.ASCII)
 _UNITS_S = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}

@@ -27,6 +27,7 @@ MIN_MEMORY_BYTES = 2**20
 MAX_ENTRY_BYTES = 64 * 1024
 MAX_ENV_BYTES = 64 * 1024
 MAX_WORD = 512
+MAX_ANNOTATION_BYTES = 4096
 
 MODES = (Mode.SINGLE, Mode.COLLECTIVE, Mode.PS)  # what flags and REST bodies can express
 
@@ -215,7 +216,21 @@ def check_label(name: str, value: str) -> None:
         )
 
 
-# Field of `Draft` -> how its text is read. `env` and `labels` are read pair by pair.
+def check_annotation(name: str, value: str) -> None:
+    """Named like a label; the value is any text a person could have written."""
+    check_label(name, "")
+    if _check_encodable(value) > MAX_ANNOTATION_BYTES:
+        raise BadValue(f"is longer than {MAX_ANNOTATION_BYTES} bytes")
+
+
+# How the pairs of these fields of `Draft` are checked.
+PAIR_CHECKS: Mapping[str, Callable[[str, str], None]] = {
+    "env": check_env,
+    "labels": check_label,
+    "annotations": check_annotation,
+}
+
+# Field of `Draft` -> how its text is read. Those of `PAIR_CHECKS` are read pair by pair.
 READERS: Mapping[str, Callable[[str], Any]] = {
     "name": read_name,
     "mode": read_mode,
@@ -243,4 +258,5 @@ READERS: Mapping[str, Callable[[str], Any]] = {
     "restart_exit_codes": read_exit_codes,
     "grace_s": read_seconds,
     "clean": read_clean_policy,
+    "may_borrow": read_bool,
 }

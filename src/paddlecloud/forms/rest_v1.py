@@ -24,9 +24,8 @@ from paddlecloud.forms.draft import Draft, settle
 from paddlecloud.forms.faults import BadValue, FaultList, nearest, shorten
 from paddlecloud.forms.fields import (
     MODES,
+    PAIR_CHECKS,
     READERS,
-    check_env,
-    check_label,
     cluster_of_package,
 )
 
@@ -63,6 +62,8 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "package_digest": ("package_digest",),
     "env": ("env",),
     "labels": ("labels",),
+    "annotations": ("annotations",),
+    "may_borrow": ("may_borrow",),
 }
 # Fields whose empty text means "not set": the first client sends every key.
 _EMPTY_IS_UNSET = frozenset(
@@ -142,9 +143,9 @@ def _forget_old_defaults(draft: Draft) -> None:
 
 
 def _read_value(name: str, value: object) -> Any:
-    if name in ("env", "labels"):
-        return _read_pairs(value, check_env if name == "env" else check_label)
-    if name == "fault_tolerant":
+    if name in PAIR_CHECKS:
+        return _read_pairs(value, PAIR_CHECKS[name])
+    if name in ("fault_tolerant", "may_borrow"):
         return value if isinstance(value, bool) else READERS[name](_as_text(value))
     if name == "restart_exit_codes" and isinstance(value, list):
         return READERS[name](",".join(_as_text(code) for code in value))
@@ -239,6 +240,8 @@ def render(spec: JobSpec) -> dict[str, Any]:
         "package_digest": spec.package_digest,
         "env": dict(spec.env),
         "labels": dict(spec.labels),
+        "annotations": dict(spec.annotations),
+        "may_borrow": spec.may_borrow,
     }
     if (trainer.min_replicas, trainer.max_replicas) != (trainer.replicas, trainer.replicas):
         body["min_instance"] = trainer.min_replicas

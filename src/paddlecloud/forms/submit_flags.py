@@ -17,9 +17,8 @@ from paddlecloud.forms.draft import DEFAULT_GRACE_S, Draft, settle
 from paddlecloud.forms.durations import format_duration
 from paddlecloud.forms.faults import FaultList
 from paddlecloud.forms.fields import (
+    PAIR_CHECKS,
     READERS,
-    check_env,
-    check_label,
     cluster_of_package,
     is_pfs_path,
     read_package,
@@ -105,6 +104,14 @@ _FLAGS: Mapping[str, Flag] = {
     "labels": Flag(
         ("--label", "-l"), Kind.LIST, meaning="a label; may be repeated", value="NAME=VALUE"
     ),
+    "annotations": Flag(
+        ("--annotation",), Kind.LIST, meaning="a note; may be repeated", value="NAME=TEXT"
+    ),
+    "may_borrow": Flag(
+        ("--may-borrow",),
+        Kind.BOOL,
+        meaning="may run on what others leave idle, and be preempted first",
+    ),
 }
 FLAGS: tuple[Flag, ...] = tuple(_FLAGS.values())
 _FIELD_BY_KEY = {flag.key: name for name, flag in _FLAGS.items()}
@@ -138,7 +145,7 @@ def parse(
         name = _FIELD_BY_KEY.get(key)
         if name is None:
             continue
-        if name in ("env", "labels"):
+        if name in PAIR_CHECKS:
             _read_pairs(getattr(draft, name), given, parsed.texts(key), name, faults)
         elif isinstance(given.value, bool):
             setattr(draft, name, given.value)
@@ -187,7 +194,7 @@ def _take_package(parsed: Parsed, draft: Draft, faults: FaultList) -> str:
 def _read_pairs(
     into: dict[str, str], given: Given, texts: tuple[str, ...], name: str, faults: FaultList
 ) -> None:
-    check = check_env if name == "env" else check_label
+    check = PAIR_CHECKS[name]
     for text in texts:
         pair = faults.read(given.written, text, split_pair)
         if pair is None:
@@ -231,6 +238,10 @@ def render(spec: JobSpec, package: str = "") -> list[str]:
         words += _pair("--env", f"{name}={value}")
     for name, value in spec.labels.items():
         words += _pair("--label", f"{name}={value}")
+    for name, value in spec.annotations.items():
+        words += _pair("--annotation", f"{name}={value}")
+    if spec.may_borrow:
+        words.append("--may-borrow")
     return [*words, "--", spec.package or package]
 
 

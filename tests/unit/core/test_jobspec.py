@@ -55,3 +55,10 @@ def test_finds_a_role() -> None:
 def test_has_trainers_always() -> None:
     with pytest.raises(ValueError):
         _ = _spec(RoleSpec(Role.PSERVER, 1, Resources())).trainers
+
+
+def test_reads_specs_stored_before_annotations_existed() -> None:
+    stored = to_json(_spec(RoleSpec(Role.TRAINER, 1, Resources())))
+    del stored["annotations"], stored["may_borrow"]
+    spec = from_json(stored)
+    assert (spec.annotations, spec.may_borrow) == ({}, False)
