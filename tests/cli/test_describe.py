@@ -31,7 +31,7 @@ def found(last: str, **kwargs: object):
 @pytest.mark.parametrize(
     ("last", "retry", "command"),
     [
-        (MISSING, "no: the file does not exist.", "paddlecloud file ls /pfs/local/home/alice/data"),
+        (MISSING, "no: the file does not exist.", "paddlecloud pfs ls /pfs/local/home/alice/data"),
         ("ModuleNotFoundError: No module named 'pandas'",
          "no: the runtime lacks the module pandas.", "paddlecloud runtime list"),
         ("KeyError: 'x'", "no: it is a fault of the program.", ""),
@@ -126,11 +126,11 @@ def test_a_failed_job_as_people_need_it(server: ScriptedServer, run: Run) -> Non
         "                 open(path)\n"
         f"                 {MISSING}\n"
         "  would a retry help?  no: the file does not exist.   "
-        "paddlecloud file ls /pfs/local/home/alice/data\n"
+        "paddlecloud pfs ls /pfs/local/home/alice/data\n"
         "  workers        trainer-0    Stopped    127.0.0.2\n"
         "                 trainer-1    Failed     127.0.0.3, exit 1, attempt 3\n"
         "  logs           kept: paddlecloud logs -w resnet-trainer-1 -n 200 resnet\n"
-        "  output         paddlecloud file ls /pfs/local/home/alice/jobs/wide-deep/output\n"
+        "  output         paddlecloud pfs ls /pfs/local/home/alice/jobs/wide-deep/output\n"
     )
     (asked,) = server.asked("GET", f"/api/v2/jobs/{ID}/logs")
     assert asked.query.items() >= {"replica": "trainer-1", "attempt": "3", "run": "2"}.items()

@@ -168,5 +168,5 @@ def _commands(job: JobWithSpecShape) -> list[tuple[str, str]]:
     else:
         rows.append(("logs", f"kept: paddlecloud logs {name}"))
     if job["output"]:
-        rows.append(("output", f"paddlecloud file ls {job['output']}"))
+        rows.append(("output", f"paddlecloud pfs ls {job['output']}"))
     return rows

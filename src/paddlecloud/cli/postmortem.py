@@ -103,7 +103,7 @@ def _python_verdict(kind: str, message: str, name: str) -> tuple[str, str]:
         path = _PFS_PATH.search(message)
         folder = path.group().rsplit("/", 1)[0] if path else ""
         why = "the file does not exist" if kind == "FileNotFoundError" else "the path is wrong"
-        return f"no: {why}.", f"paddlecloud file ls {folder}" if folder else ""
+        return f"no: {why}.", f"paddlecloud pfs ls {folder}" if folder else ""
     if kind in ("ModuleNotFoundError", "ImportError"):
         module = _MODULE.search(message)
         what = f"the module {module.group(1)}" if module else "something it imports"

@@ -8,7 +8,7 @@ from paddlecloud.core.errors import ServerUnreachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from paddlecloud.wire.shapes import RestartShape, StatusShape
+    from paddlecloud.wire.shapes import FileServiceShape, RestartShape, StatusShape
 
 USAGE = "paddlecloud status"
 HELP = """
@@ -49,6 +49,8 @@ def run(session: Session) -> int:
     session.say(
         f"jobs       {jobs['live']} live: {jobs['running']} running, {jobs['queued']} queued"
     )
+    if files := status.get("pfs"):
+        session.say(f"files      {_file_service(files, status['endpoint'])}")
     for note in status["notes"]:
         session.say(f"note       {note}")
     return 0
@@ -67,6 +69,16 @@ def _between_two_lives(session: Session) -> ServerUnreachable | None:
         known = local_platform.not_there(state)
         return ServerUnreachable(known.message, hint=known.hint)
     return None
+
+
+def _file_service(files: FileServiceShape, endpoint: str) -> str:
+    """`http://127.0.0.1:41233, running`: the way files go, and whether they can."""
+    from urllib.parse import urlsplit
+
+    place = urlsplit(endpoint)
+    host = f"[{place.hostname}]" if ":" in (place.hostname or "") else place.hostname
+    url = files["url"] or (f"{place.scheme}://{host}:{files['port']}" if files["port"] else "")
+    return f"{url}, {files['state']}" if url else files["state"]
 
 
 def _restarts(count: int, last: RestartShape) -> str:

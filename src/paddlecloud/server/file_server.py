@@ -182,6 +182,6 @@ class ChildFileServer(FileServer):
 
 
 def make(configuration: Configuration) -> FileServer:
-    if importlib.util.find_spec("paddlecloud.pfs.serving.__main__") is None:
+    if importlib.util.find_spec("paddlecloud.pfs.serving.process") is None:
         return FileServer(configuration)
     return FileServer(configuration) if configuration.files.url else ChildFileServer(configuration)

@@ -219,7 +219,7 @@ def _check_sizes(manifest: Manifest, limits: Limits) -> None:
         raise TooLarge(
             f"the package has {manifest.total_bytes} bytes; "
             f"at most {limits.max_total_bytes} are taken",
-            hint="put data sets into your home with `paddlecloud file put`, not into the package",
+            hint="put data sets into your home with `paddlecloud pfs cp`, not into the package",
             field="package",
         )
 
