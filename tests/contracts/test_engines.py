@@ -324,6 +324,13 @@ def test_refuses_what_can_never_fit_with_the_number(bench):
     assert "4" in faults[0].problem
 
 
+def test_refuses_more_replicas_than_their_list_of_peers_may_hold(bench):
+    job = a_job(bench.workdir, "true", each=Resources(), trainers=10_000)
+    fault = bench.engine.check(job.spec)[0]
+    assert (fault.field, fault.value) == ("parallelism", "10000")
+    assert "at most" in fault.problem
+
+
 def test_holds_an_account_to_its_quota(bench):
     bench.engine.set_quota({1: Quota(replicas=1)})
     first = bench.put("sleep 1000")

@@ -18,6 +18,7 @@ from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.core.observed import ReplicaKey, ReplicaObserved
 from paddlecloud.core.resources import Resources
 from paddlecloud.engines.local import inventory
+from paddlecloud.engines.local.addresses import too_many
 from paddlecloud.engines.local.config import LocalConfig
 from paddlecloud.engines.local.launching import assign_gpus, make_launch, placed_before
 from paddlecloud.engines.local.processes import Processes
@@ -105,7 +106,7 @@ class LocalEngine:
         self._processes.wait_log(key, size, timeout_s)
 
     def check(self, spec: JobSpec) -> Sequence[Fault]:
-        return never_fits(spec, self._nodes())
+        return [*too_many(spec), *never_fits(spec, self._nodes())]
 
     def capacity(self) -> Capacity:
         held = Resources()
