@@ -51,6 +51,7 @@ class Poller:
         self._alarm = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._is_listening = False
         self.is_stopping = False
+        self._is_cutting = False
         self._has_ended = False
         self.pool: Pool  # the first to get a request; set before `run`
 
@@ -85,17 +86,14 @@ class Poller:
         self.is_stopping = True
         os.eventfd_write(self._alarm, 1)
 
+    def cut(self) -> None:
+        """The stop does not wait any longer for what is parked."""
+        self._is_cutting = True
+        os.eventfd_write(self._alarm, 1)
+
     def end(self) -> None:
         self._has_ended = True
         os.eventfd_write(self._alarm, 1)
-
-    @property
-    def open_connections(self) -> int:
-        return len(self._links)
-
-    def tasks(self) -> list[Task]:
-        """Those that are parked now."""
-        return [link.task for link in list(self._links.values()) if isinstance(link.task, Task)]
 
     # --- the thread -------------------------------------------------------------------------
 
@@ -122,11 +120,7 @@ class Poller:
             self._accept()
         elif fd == self._alarm:
             os.eventfd_read(self._alarm)
-            if self.is_stopping:
-                self._listen(False)
-                for link in list(self._links.values()):
-                    if link.task is None and not link.pending and link.is_agreed:
-                        self.forget(link)
+            self._wind_down()
         elif (found := self._links.get(fd)) is not None:
             task, found.task = found.task, _BUSY
             if isinstance(task, Task):
@@ -228,11 +222,13 @@ class Poller:
             if link.task is not _BUSY and link.deadline_s <= now_s:
                 self._cut(link)
 
-    def cut_parked(self) -> None:
-        """The stop does not wait for them any longer."""
-        for task in self.tasks():
-            task.until_s = 0.0
-            task.link.deadline_s = 0.0
+    def _wind_down(self) -> None:
+        if self.is_stopping:
+            self._listen(False)
+            for link in list(self._links.values()):
+                is_idle = link.task is None and not link.pending
+                if is_idle or (self._is_cutting and link.task is not _BUSY):
+                    self._cut(link)
 
     def _cut(self, link: Link) -> None:
         task, link.task = link.task, _BUSY

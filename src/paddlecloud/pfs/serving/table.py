@@ -323,7 +323,7 @@ SIMPLE = tuple(
             "Store one file",
             _FILE_PATH,
             body_type=MULTIPART,
-            answers={200: shapes.DoneV1},
+            answers={200: shapes_v1.DoneV1},
             dialect="simple",
         ),
         Row(
@@ -341,7 +341,7 @@ SIMPLE = tuple(
             "simple_list",
             "The names in a directory",
             _LIST_PARAMS,
-            answers={200: shapes.FileListV1},
+            answers={200: shapes_v1.FileListV1},
             dialect="simple",
         ),
     )

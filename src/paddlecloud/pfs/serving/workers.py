@@ -59,14 +59,19 @@ class Task:
 
     @property
     def has_had_its_share(self) -> bool:
+        """Asked between two pieces of a transfer, which is also where it can be stopped."""
         assert self.worker is not None
-        return bool(self.worker.pool.queue) and time.monotonic() - self.began_s > _SHARE_S
+        pool = self.worker.pool
+        if pool.is_ending:
+            raise Cut("the service stops")
+        return bool(pool.queue) and time.monotonic() - self.began_s > _SHARE_S
 
 
 class Pool:
     def __init__(self, name: str, threads: int, poller: Poller) -> None:
         self.name = name
         self.poller = poller
+        self.is_ending = False  # transfers under way are cut
         self.queue: deque[Task | None] = deque()
         self._ready = threading.Semaphore(0)
         self.workers = [Worker(self, index) for index in range(threads)]

@@ -1,0 +1,89 @@
+"""Uploads of single files: begin, send leaves, reuse, commit, list, forget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from paddlecloud.core.errors import InvalidInput
+from paddlecloud.pfs.serving.exchanges import Exchange, Waiting
+from paddlecloud.pfs.serving.heads import LengthRequired
+from paddlecloud.pfs.shapes import UploadWish
+from paddlecloud.wire import pfs_shapes
+from paddlecloud.wire.digests import is_digest
+from paddlecloud.wire.pfspath import PfsPath
+
+if TYPE_CHECKING:
+    from paddlecloud.pfs.serving.service import Service
+
+_MAX_SOURCE_BYTES = 4096
+
+
+def begin_upload(service: Service, exchange: Exchange) -> Waiting:
+    body = yield from exchange.read_json(pfs_shapes.PfsUploadBody)
+    path, blob = body.get("path"), body.get("blob")
+    if (path is None) == (blob is None):
+        raise InvalidInput("give either path or blob", field="path")
+    if blob is not None and not is_digest(blob):
+        raise InvalidInput("must be 64 hex digits", field="blob")
+    if not 0 <= body["size"] < 1 << 63:
+        raise InvalidInput("must be a number of bytes", field="size")
+    if body["size"] > service.max_file_bytes:
+        raise InvalidInput(f"a file may have {service.max_file_bytes} bytes", field="size")
+    source = body.get("source", "")
+    if len(source) > _MAX_SOURCE_BYTES:
+        raise InvalidInput(f"may have {_MAX_SOURCE_BYTES} characters", field="source")
+    wish = UploadWish(
+        path=None if path is None else PfsPath.parse(path),
+        size_bytes=body["size"],
+        mtime_ns=body.get("mtime_ns"),
+        executable=body.get("executable", False),
+        source=source,
+        blob=blob,
+    )
+    upload = service.store.begin_upload(exchange.owner, wish)
+    yield from exchange.answer_json(upload.to_json())
+
+
+def put_leaves(service: Service, exchange: Exchange) -> Waiting:
+    length = exchange.head.length
+    if length is None:
+        raise LengthRequired("say the length of the body with Content-Length")
+    upload = service.store.upload(exchange.owner, exchange.head.segments["id"])
+    yield service.slow  # a commit of the same upload may be syncing
+    receiver = upload.receive(exchange.params["offset"], length)
+    try:
+        yield service.moving
+        yield from exchange.receive(receiver.write)
+        leaves = receiver.finish()
+    except BaseException:
+        receiver.cut()
+        raise
+    yield from exchange.answer_json({"leaves": [leaf.hex() for leaf in leaves]})
+
+
+def reuse_leaves(service: Service, exchange: Exchange) -> Waiting:
+    body = yield from exchange.read_json(pfs_shapes.PfsReuseBody)
+    upload = service.store.upload(exchange.owner, exchange.head.segments["id"])
+    yield service.slow
+    reused = upload.reuse(body["leaves"])
+    yield from exchange.answer_json({"leaves": [[index, leaf.hex()] for index, leaf in reused]})
+
+
+def commit_upload(service: Service, exchange: Exchange) -> Waiting:
+    body = yield from exchange.read_json(pfs_shapes.PfsCommitBody)
+    if not is_digest(body["digest"]):
+        raise InvalidInput("must be 64 hex digits", field="digest")
+    upload = service.store.upload(exchange.owner, exchange.head.segments["id"])
+    yield service.slow
+    entry = upload.commit(bytes.fromhex(body["digest"]))
+    yield from exchange.answer_json(entry.to_json())
+
+
+def uploads(service: Service, exchange: Exchange) -> Waiting:
+    rows = service.store.uploads(exchange.owner)
+    yield from exchange.answer_json({"uploads": [row.to_json() for row in rows]})
+
+
+def abandon_upload(service: Service, exchange: Exchange) -> Waiting:
+    service.store.upload(exchange.owner, exchange.head.segments["id"]).abandon()
+    yield from exchange.answer(b"", status=204)
