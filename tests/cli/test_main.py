@@ -77,7 +77,7 @@ def test_commands_and_flags_are_verbs_of_the_first_client(run: Run) -> None:
     [
         ("sumbit", "Did you mean submit?"),
         ("log", "paddlecloud logs JOB"),
-        ("pfs", "paddlecloud file put|get|ls"),
+        ("sync", "paddlecloud pfs sync FROM TO"),
         ("xyzzy", "paddlecloud help lists the verbs"),
     ],
 )

@@ -1,12 +1,13 @@
 """`paddlecloud completion bash|zsh|fish`: a script for the shell; `words` is what it calls back.
 
-The script asks this program for every completion, so verbs, flags and job names are never stale.
+The script asks this program for every completion, so verbs, flags, job names and paths under /pfs
+are never stale.
 """
 
 from __future__ import annotations
 
 from paddlecloud.cli.session import Session
-from paddlecloud.cli.verbs import TOPICS, VERBS
+from paddlecloud.cli.verbs import TOPICS, VERBS, actions_of, module_of
 from paddlecloud.core.errors import InvalidInput, PaddleCloudError
 from paddlecloud.forms.go_flags import Flag, Kind
 
@@ -22,13 +23,17 @@ FLAGS = ()
 BASH = """_paddlecloud() {
     local IFS=$'\\n'
     COMPREPLY=($(paddlecloud completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+    [[ ${COMPREPLY[0]} == /* ]] && compopt -o filenames -o nospace 2>/dev/null
+    return 0
 }
 complete -o default -F _paddlecloud paddlecloud paddlectl
 """
 ZSH = """_paddlecloud() {
     local -a found
     found=(${(f)"$(paddlecloud completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)"})
-    if (( ${#found} )); then compadd -a found; else _files; fi
+    if (( ! ${#found} )); then _files
+    elif [[ $found[1] == /* ]]; then compadd -S '' -a found
+    else compadd -a found; fi
 }
 compdef _paddlecloud paddlecloud paddlectl
 """
@@ -41,6 +46,7 @@ complete -c paddlectl -a '(__paddlecloud_words)'
 """
 _SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
+_MOST_PATHS = 500
 _TAKE_A_JOB = {"logs", "describe", "explain", "events", "wait", "rerun", "kill"}
 _WORDS = {
     "get": ("jobs", "workers", "quota"),
@@ -71,6 +77,12 @@ def candidates(session: Session, line: list[str]) -> list[str]:
         return _starting(current, VERBS)
     if verb not in VERBS:
         return []
+    actions = actions_of(verb)
+    if actions:
+        action = next((word for word in before if word in actions), "")
+        if not action and not current.startswith("-"):
+            return _starting(current, actions)
+        verb = f"{verb} {action}".strip()
     flags = _flags_of(verb)
     previous = before[-1] if before else ""
     asked = _flag_named(previous, flags) if previous.startswith("-") else None
@@ -82,7 +94,10 @@ def candidates(session: Session, line: list[str]) -> list[str]:
         return _starting(current, names)
     if verb == "help":
         return _starting(current, (*VERBS, *TOPICS))
-    rest = [word for word in before[before.index(verb) + 1 :] if not word.startswith("-")]
+    if current.startswith("/pf"):
+        return _remote_paths(session, current)
+    first = verb.partition(" ")[0]
+    rest = [word for word in before[before.index(first) + 1 :] if not word.startswith("-")]
     if verb in _TAKE_A_JOB or (verb == "get" and rest[:1] == ["workers"]):
         return _starting(current, _job_names(session))
     return _starting(current, _WORDS.get(verb, ())) if not rest else []
@@ -97,13 +112,32 @@ def _flags_of(verb: str) -> tuple[Flag, ...]:
 
     from paddlecloud.cli.everywhere import FLAGS as EVERYWHERE
 
-    module = import_module(f"paddlecloud.cli.{VERBS[verb][0]}")
+    module = import_module(f"paddlecloud.cli.{module_of(verb)}")
     return (*module.FLAGS, *EVERYWHERE)
 
 
 def _flag_named(word: str, flags: tuple[Flag, ...]) -> Flag | None:
     bare = word.lstrip("-")
     return next((f for f in flags if bare in [name.lstrip("-") for name in f.names]), None)
+
+
+def _remote_paths(session: Session, current: str) -> list[str]:
+    """What is in the folder being typed, folders with a slash; first of all the caller's own."""
+    from itertools import islice
+
+    from paddlecloud.cli.pfs import paths
+
+    folder = current.rpartition("/")[0]
+    try:
+        home = paths.home(session) + "/"
+        if home.startswith(current):
+            return [home]
+        listed = list(islice(session.client.files.entries(folder), _MOST_PATHS))
+    except PaddleCloudError:
+        return []
+    slash = {"directory": "/"}
+    found = [f"{folder}/{entry['name']}{slash.get(entry['type'], '')}" for entry in listed]
+    return _starting(current, found)
 
 
 def _job_names(session: Session) -> list[str]:

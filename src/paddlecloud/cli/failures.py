@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from paddlecloud.cli.verbs import ELSEWHERE, VERBS
+from paddlecloud.cli.verbs import ELSEWHERE, VERBS, module_of
 from paddlecloud.core.errors import Fault, InvalidInput, NotFound, PaddleCloudError
 
 TYPE_CHECKING = False
@@ -57,12 +57,15 @@ def _head(fault: Fault) -> str:
 
 
 def usage_of(verb: str) -> str:
-    if verb not in VERBS:
+    if not module_of(verb):
         return ""
     from importlib import import_module
 
-    module = import_module(f"paddlecloud.cli.{VERBS[verb][0]}")
-    return str(getattr(module, "USAGE", ""))
+    module = import_module(f"paddlecloud.cli.{module_of(verb)}")
+    # `rm` and `pfs rm` are one module.
+    return str(getattr(module, "USAGE", "")).replace(
+        f"paddlecloud pfs {verb}", f"paddlecloud {verb}"
+    )
 
 
 def _with_suggestion(error: PaddleCloudError, session: Session | None) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from paddlecloud.cli.session import Session
-from paddlecloud.cli.verbs import GROUPS, TOPICS, VERBS
+from paddlecloud.cli.verbs import GROUPS, SUBVERBS, TOPICS, VERBS, module_of
 
 USAGE = "paddlecloud help [verb or topic]"
 HELP = """
@@ -37,6 +37,8 @@ def about_words(words: list[str]) -> int:
     if not words:
         return overview()
     word = words[0]
+    if " ".join(words[:2]) in SUBVERBS:
+        return about(" ".join(words[:2]))
     if word in VERBS and word not in TOPICS:
         return about(word)
     from paddlecloud.cli.topics import text_of
@@ -74,12 +76,14 @@ def about(verb: str) -> int:
 
     from paddlecloud.forms.go_flags import help_lines
 
-    name, _, summary = VERBS[verb]
-    module = import_module(f"paddlecloud.cli.{name}")
+    summary = SUBVERBS[verb][1] if verb in SUBVERBS else VERBS[verb][2]
+    module = import_module(f"paddlecloud.cli.{module_of(verb)}")
     lines = [f"Usage: {module.USAGE}", "", f"{summary[0].upper()}{summary[1:]}.", ""]
     if module.FLAGS:
         lines += ["Flags:", *help_lines(module.FLAGS), ""]
     lines.append(str(module.HELP).strip("\n"))
-    sys.stdout.write("\n".join(lines) + "\n")
+    # `rm` and `pfs rm` are one module; each is shown in the words it was asked for.
+    text = "\n".join(lines).replace(f"paddlecloud pfs {verb}", f"paddlecloud {verb}")
+    sys.stdout.write(text + "\n")
     sys.stdout.write('\nFlags every verb knows: "paddlecloud flags"\n')
     return 0

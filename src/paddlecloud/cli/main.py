@@ -54,8 +54,9 @@ def _run(words: list[str]) -> int:
             from paddlecloud.cli import helping
 
             return helping.overview()
+        verb, rest = _with_action(verb, rest)
         module = _module(verb)
-        if any(word in _HELP_WORDS for word in _flags_part(rest)):
+        if _asks_for_help(module, rest):
             from paddlecloud.cli import helping
 
             return helping.about(verb)
@@ -96,21 +97,45 @@ def _split(words: list[str]) -> tuple[list[str], str, list[str]]:
     return words[:at], words[at], words[at + 1 :]
 
 
+def _with_action(verb: str, rest: list[str]) -> tuple[str, list[str]]:
+    """`pfs -v cp x y` → `pfs cp` and `-v x y`: the second word of a verb of two words."""
+    from paddlecloud.cli.verbs import actions_of
+
+    actions = actions_of(verb)
+    if not actions:
+        return verb, rest
+    may_be_a_value = False
+    for at, word in enumerate(rest):
+        if word in actions:
+            return f"{verb} {word}", rest[:at] + rest[at + 1 :]
+        if not word.startswith("-") and not may_be_a_value:
+            break
+        may_be_a_value = word.startswith("-") and "=" not in word
+    return verb, rest
+
+
+def _asks_for_help(module: ModuleType, words: list[str]) -> bool:
+    found = [word for word in _flags_part(words) if word in _HELP_WORDS]
+    if found == ["-h"]:  # `du -h`
+        return not any("-h" in flag.names for flag in module.FLAGS)
+    return bool(found)
+
+
 def _flags_part(words: list[str]) -> list[str]:
     return words[: words.index("--")] if "--" in words else words
 
 
 def _module(verb: str) -> ModuleType:
-    from paddlecloud.cli.verbs import VERBS
+    from paddlecloud.cli.verbs import module_of
 
-    known = VERBS.get(verb)
-    if known is None:
+    known = module_of(verb)
+    if not known:
         from paddlecloud.cli import failures
 
         raise failures.unknown_verb(verb)
     from importlib import import_module
 
-    return import_module(f"paddlecloud.cli.{known[0]}")
+    return import_module(f"paddlecloud.cli.{known}")
 
 
 def _session(module: ModuleType, words: list[str]) -> Session:

@@ -1,4 +1,4 @@
-"""What the standard output is: a terminal with a width and colours, or a pipe with neither.
+"""What an output stream is: a terminal with a width and colours, or a pipe with neither.
 
 It promises: colour only on a terminal, never with NO_COLOR or TERM=dumb. Called by the verbs. It
 never imports anything to find out (`shutil` would cost every start of the command line).
@@ -25,6 +25,7 @@ class Terminal:
             os.environ.get("WT_SESSION") or os.environ.get("TERM")
         )
         self.is_terminal = _is_terminal(stream) and not is_old
+        self._stream = stream
         self.has_colour = (
             self.is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         )
@@ -35,9 +36,15 @@ class Terminal:
         if not self.is_terminal:
             return None
         try:
-            return os.get_terminal_size(1).columns or FALLBACK_COLUMNS
-        except OSError:
+            descriptor: int = self._stream.fileno()  # type: ignore[union-attr]
+            return os.get_terminal_size(descriptor).columns or FALLBACK_COLUMNS
+        except (OSError, AttributeError):
             return FALLBACK_COLUMNS
+
+    @property
+    def can_redraw(self) -> bool:
+        """Whether a line can be written over in place."""
+        return self.is_terminal and os.environ.get("TERM") != "dumb"
 
     def paint(self, text: str, colour: str | None) -> str:
         if not self.has_colour or not colour:

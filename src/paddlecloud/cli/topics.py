@@ -1,5 +1,5 @@
-"""The topics of `paddlecloud help`: exit codes, configuration, environment, packages; and the
-words `flags` and `commands` of the first client.
+"""The topics of `paddlecloud help`: exit codes, configuration, environment, packages and paths;
+and the words `flags` and `commands` of the first client.
 
 Texts only; read by `helping`.
 """
@@ -18,6 +18,7 @@ EXIT_CODES = """What the exit code says:
     6    no server answers
    10    with --wait, --follow or wait: the job did not succeed
   130    interrupted by Ctrl-C; `submit --follow` and `--wait` only detach, the job goes on
+A copy of many files that failed for some says which, does the others, and ends with 1.
 """
 
 CONFIG = """~/.paddle/config (on Windows .paddle\\config in your profile folder) says which server
@@ -80,6 +81,27 @@ A folder that is left behind is not looked into. The server keeps a package by i
 same files are sent once, and a re-run uses the very same bytes.
 """
 
+PATHS = """Where files are on the platform:
+  /pfs/<datacenter>/home/<user>/...    your own; nobody else can see or name them
+  /pfs/<datacenter>/public/...         for everyone to read
+
+A job sees the same paths: what you copy to /pfs/local/home/alice/data a job of yours opens as
+/pfs/local/home/alice/data, and what it writes there you list and fetch.
+  /pfs/<datacenter>/home/<user>/jobs/<job>/output   what a job wrote to $OUTPUT_PATH, kept after it
+
+In a command a path that begins with /pfs/ is on the platform, every other one is local; a local
+folder /pfs is written /./pfs. `pfs ls` and `pfs du` without a path mean your own folder.
+
+Patterns: * any characters, ? one, [a-z] one of these, within one name. Your shell expands
+unquoted ones to local files, so quote those for the platform: '/pfs/local/home/alice/part-*.gz'.
+Spaces need quotes too. A path that begins with - comes after --.
+
+A slash at the end: `src/` means what is in the folder, `src` the folder itself; `target/` means
+into that folder, which is made if it is not there. Names are Unicode (NFC), at most 255 bytes
+each and 4,096 in all, without control characters. There is no `..`. Symbolic links and special
+files are left out, and said so.
+"""
+
 
 def text_of(topic: str) -> str | None:
     if topic == "flags":
@@ -91,6 +113,7 @@ def text_of(topic: str) -> str | None:
         "config": CONFIG,
         "environment": ENVIRONMENT,
         "packages": PACKAGES,
+        "paths": PATHS,
     }.get(topic)
 
 

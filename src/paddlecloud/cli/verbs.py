@@ -7,10 +7,11 @@ A plain table, so that help, completion and "did you mean" need no verb's module
 from __future__ import annotations
 
 JOBS = ""
+FILES = "PFS"  # the head the first client had
 PLATFORM = "the platform"
 ADMIN = "the administrator"
 CLIENT = "this program"
-GROUPS = (JOBS, PLATFORM, ADMIN, CLIENT)
+GROUPS = (JOBS, FILES, PLATFORM, ADMIN, CLIENT)
 
 # verb: (module in paddlecloud.cli, group, summary)
 VERBS: dict[str, tuple[str, str, str]] = {
@@ -24,7 +25,13 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "wait": ("wait", JOBS, "wait until a job ends or runs"),
     "rerun": ("rerun", JOBS, "run an ended job again, exactly as it was"),
     "kill": ("kill", JOBS, "stop a job, and with -rm forget it"),
-    "file": ("file", JOBS, "put, get and list files under /pfs"),
+    "pfs": ("pfs.verb", FILES, "copy, list, compare and remove files under /pfs"),
+    "ls": ("pfs.old_ls", FILES, "list files, as the first client did"),
+    "cp": ("pfs.old_cp", FILES, "copy files and folders, as the first client did"),
+    "rm": ("pfs.rm", FILES, "remove files and folders"),
+    "mkdir": ("pfs.mkdir", FILES, "make folders"),
+    "mv": ("pfs.mv", FILES, "move or rename files and folders"),
+    "file": ("file", FILES, "put, get and list files"),
     "up": ("up", PLATFORM, "start the platform on this machine"),
     "down": ("down", PLATFORM, "stop the platform; running jobs go on"),
     "status": ("status", PLATFORM, "what the platform is and has"),
@@ -39,22 +46,39 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "commands": ("commands", CLIENT, "list all verbs"),
 }
 
+# Verbs of two words: (module in paddlecloud.cli, summary)
+SUBVERBS: dict[str, tuple[str, str]] = {
+    "pfs cp": ("pfs.cp", "copy files and folders, to /pfs, from /pfs or within it"),
+    "pfs ls": ("pfs.ls", "list a folder"),
+    "pfs rm": ("pfs.rm", "remove files and folders"),
+    "pfs mkdir": ("pfs.mkdir", "make folders"),
+    "pfs mv": ("pfs.mv", "move or rename files and folders"),
+    "pfs stat": ("pfs.stat", "all about one file or folder"),
+    "pfs cat": ("pfs.cat", "print the bytes of files"),
+    "pfs sync": ("pfs.sync", "make one folder like another"),
+    "pfs du": ("pfs.du", "how much space folders take"),
+}
+
 TOPICS = {
     "config": "the three forms of ~/.paddle/config",
     "environment": "variables the command line reads",
     "exit-codes": "what the exit code says",
     "packages": "what of a folder is sent with submit",
+    "paths": "where files are: /pfs/<datacenter>/home/<user>",
 }
 
 # Words of other clients, with what they are called here.
 ELSEWHERE = {
-    "pfs": "paddlecloud file put|get|ls",
-    "cp": "paddlecloud file put|get",
-    "ls": "paddlecloud file ls PATH",
+    "stat": "paddlecloud pfs stat PATH",
+    "cat": "paddlecloud pfs cat PATH",
+    "sync": "paddlecloud pfs sync FROM TO",
+    "du": "paddlecloud pfs du PATH",
+    "put": "paddlecloud pfs cp FILE /pfs/...",
+    "upload": "paddlecloud pfs cp FILE /pfs/...",
+    "download": "paddlecloud pfs cp /pfs/... FOLDER",
     "list": "paddlecloud get jobs",
     "ps": "paddlecloud get jobs",
     "delete": "paddlecloud kill -rm JOB",
-    "rm": "paddlecloud kill -rm JOB",
     "stop": "paddlecloud kill JOB, or paddlecloud down",
     "start": "paddlecloud up",
     "run": "paddlecloud submit",
@@ -64,3 +88,15 @@ ELSEWHERE = {
     "quota": "paddlecloud get quota",
     "login": "write your user name and password into ~/.paddle/config",
 }
+
+
+def module_of(verb: str) -> str:
+    """The module in paddlecloud.cli that runs `submit` or `pfs cp`; empty for no verb."""
+    if verb in SUBVERBS:
+        return SUBVERBS[verb][0]
+    return VERBS[verb][0] if verb in VERBS else ""
+
+
+def actions_of(verb: str) -> tuple[str, ...]:
+    """The second words of a verb that has them."""
+    return tuple(both.partition(" ")[2] for both in SUBVERBS if both.startswith(verb + " "))

@@ -2,7 +2,8 @@
 
 `parse(argv, flags, faults)` reads `-x v`, `-x=v`, `--x v` and `--x=v` as one and the same (the Go
 rule), in any order with positionals; `--` ends the flags; `-` alone is a positional. `_` and `-`
-inside a name are alike (`--min_instance`, `--min-instance`). A switch takes a value only by `=`.
+inside a name are alike (`--min_instance`, `--min-instance`). A switch takes a value only by `=`;
+switches of one letter may be joined (`-rf`) where no flag has that name.
 Every verb of the command line uses it; it prints nothing and never exits, and it imports next to
 nothing, because the import is paid at every start.
 """
@@ -157,7 +158,10 @@ class _Reading:
         flag = self.by_name.get(_bare(written))
         if flag is None and not equals:
             flag, written, joined = self._split_short(word)
-        if flag is None:
+        if flag is None and (bundled := self._bundled(word)):
+            for letter in bundled:
+                self._store(self.by_name[letter], f"-{letter}", "true")
+        elif flag is None:
             self._take_unknown(written, bool(equals), rest)
         elif equals or joined:
             self._store(flag, written, joined)
@@ -177,6 +181,14 @@ class _Reading:
         if flag and flag.kind != Kind.BOOL and word[2:3].isdecimal():
             return flag, word[:2], word[2:]
         return None, word, ""
+
+    def _bundled(self, word: str) -> str:
+        """`-rf` for `-r -f`: the letters, if each is a switch of its own and none comes twice."""
+        letters = "" if word.startswith("--") else word[1:]
+        is_all = len(set(letters)) == len(letters) and all(
+            letter in self.by_name and self.by_name[letter].kind == Kind.BOOL for letter in letters
+        )
+        return letters if is_all else ""
 
     def _is_known(self, word: str) -> bool:
         is_flag = len(word) > 1 and word.startswith("-")

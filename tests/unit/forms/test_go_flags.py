@@ -216,3 +216,28 @@ def test_writes_help_by_the_same_table() -> None:
     assert lines[0].split() == ["-parallelism,", "-p", "N", "trainers"]
     assert any("--dry-run[=TEXT]" in line for line in lines)
     assert any(line.split() == ["-rm", "remove", "it", "from", "history"] for line in lines)
+
+
+SWITCHES = (
+    Flag(("-r",), Kind.BOOL),
+    Flag(("-f",), Kind.BOOL),
+    Flag(("-v",), Kind.BOOL),
+    Flag(("-rv",), Kind.BOOL),
+    Flag(("-n",), Kind.INT),
+)
+
+
+@pytest.mark.parametrize(
+    ("word", "given"),
+    [("-rf", ["r", "f"]), ("-vfr", ["v", "f", "r"]), ("-rv", ["rv"]), ("-r", ["r"])],
+)
+def test_reads_joined_switches_unless_a_flag_has_that_name(word: str, given: list[str]) -> None:
+    faults = FaultList()
+    parsed = parse([word], SWITCHES, faults)
+    assert (list(parsed.given), len(faults)) == (given, 0)
+
+
+@pytest.mark.parametrize("word", ["--rf", "-rr", "-rn", "-rx", "-rf=true"])
+def test_refuses_what_only_looks_like_joined_switches(word: str) -> None:
+    faults = FaultList()
+    assert (list(parse([word], SWITCHES, faults).given), len(faults)) == ([], 1)

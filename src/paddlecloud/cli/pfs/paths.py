@@ -1,0 +1,136 @@
+"""Paths as people type them: which are on the platform, what is wrong with them, what they mean.
+
+It promises: a fault names the argument and what to type instead; nothing is asked of a server that
+the text alone can tell. Called by the file verbs. It never touches a file: the server decides what
+a path may reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from paddlecloud.cli.session import Session
+from paddlecloud.core.errors import Conflict, InvalidInput, NotAllowed, NotFound, PaddleCloudError
+
+ROOT = "/pfs"
+FORM = "/pfs/<datacenter>/home/<user>/... or /pfs/<datacenter>/public/..."
+_AREAS = {"home": 3, "public": 2}  # how many parts name the area, the datacenter included
+
+
+def is_remote(path: str) -> bool:
+    return path == ROOT or path.startswith(ROOT + "/")
+
+
+def is_pattern(path: str) -> bool:
+    return any(sign in path for sign in "*?[")
+
+
+def base_name(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
+
+
+def below(folder: str, name: str) -> str:
+    return f"{folder.rstrip('/')}/{name}"
+
+
+def check(path: str, verb: str = "") -> None:
+    """Refuse what cannot be a path of the platform, in the words it was written in."""
+    if not is_remote(path):
+        hint = f"paths on the platform are {FORM}"
+        if path.startswith("pfs/"):
+            hint = f"did you mean /{path}?"
+        elif verb == "rm" and "/" not in path:
+            hint = f"to stop a job and forget it: paddlecloud kill -rm {path}"
+        raise InvalidInput(f"{path or repr(path)} is not a path under /pfs", hint=hint, field=path)
+    parts = [part for part in path.split("/") if part not in ("", ".")][1:]
+    if ".." in parts:
+        raise InvalidInput(
+            f"{path}: a path under /pfs cannot contain '..'",
+            hint="write the whole path from /pfs on",
+            field=path,
+        )
+    if len(parts) < 2 or len(parts) < _AREAS.get(parts[1], 99):
+        raise InvalidInput(
+            f"{path} names no home and not the public files",
+            hint=f"paths on the platform are {FORM}",
+            field=path,
+        )
+
+
+def home(session: Session) -> str:
+    """The caller's own folder, as the server names it."""
+    status = session.client.status()
+    return f"{ROOT}/{status['cluster']}/home/{status['account']}"
+
+
+def expand(
+    session: Session, words: Sequence[str], verb: str, missing_ok: bool = False
+) -> list[str]:
+    """The paths that are meant; patterns under /pfs are looked up."""
+    for word in words:
+        check(word, verb)
+    found: list[str] = []
+    for word in words:
+        if not is_pattern(word):
+            found.append(word)
+            continue
+        with Naming(session, word):
+            matches = session.client.files.expand(word)
+        if not matches and not missing_ok:
+            raise NotFound(f"nothing matches {word}", field=word)
+        found += matches
+    return found
+
+
+def each(session: Session, words: Sequence[str], do: Callable[[str], None]) -> int:
+    """One after the other. A failure of the only one is raised; of several, named and passed."""
+    code = 0
+    for word in words:
+        try:
+            with Naming(session, word):
+                do(word)
+        except (NotFound, NotAllowed, Conflict, InvalidInput) as error:
+            if len(words) == 1:
+                raise
+            session.flush()
+            session.note(f"error: {error.message}")
+            code = 1
+    return code
+
+
+def naming(message: str, path: str) -> str:
+    """The message with the path it is about, unless it says so itself."""
+    bare = path.rstrip("/")
+    words = {word.strip(",.;'\"").removesuffix(":") for word in message.split()}
+    is_told = bare in words or ("/" in bare and bare in message)
+    return message if is_told or not bare else f"{path}: {message}"
+
+
+class Naming:
+    """Adds to an error which path it is about, and what to do about it."""
+
+    def __init__(self, session: Session, path: str) -> None:
+        self._session = session
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if not isinstance(error, NotFound | NotAllowed | Conflict | InvalidInput):
+            return
+        error.message = naming(error.message, self._path)
+        explain(self._session, error)
+
+
+def explain(session: Session, error: PaddleCloudError) -> None:
+    """A hint where the server gave none."""
+    if error.hint:
+        return
+    if isinstance(error, NotAllowed) and session.made_client is not None:
+        try:
+            error.hint = f"your own files are below {home(session)}"
+        except PaddleCloudError:
+            return
+    elif isinstance(error, Conflict) and "directory" in error.message and "del" in error.message:
+        error.hint = "-r removes a folder and all that is in it"
