@@ -9,6 +9,7 @@ the command line more than the whole request does) is in docs/decisions/0004-sdk
 
 from __future__ import annotations
 
+import select
 import socket
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -175,6 +176,25 @@ class Response:
                 self._end_of_part()
         return data
 
+    def read_into(self, view: memoryview) -> int:
+        """As `read_some`, into the caller's buffer and, where it is large, without a copy."""
+        if self._done:
+            return 0
+        if self._chunked and self._left == 0 and not self._next_chunk():
+            return 0
+        wanted = len(view) if self._left is None else min(len(view), self._left)
+        n_bytes = self._file.readinto1(view[:wanted])
+        if not n_bytes:
+            if self._left is None:
+                self._finish()
+                return 0
+            raise Cut("the server closed the connection in the middle of an answer")
+        if self._left is not None:
+            self._left -= n_bytes
+            if self._left == 0:
+                self._end_of_part()
+        return n_bytes
+
     def _next_chunk(self) -> bool:
         self._left = self._number(self._line().split(b";")[0].strip().decode("latin-1"), 16)
         if self._left:
@@ -277,6 +297,27 @@ class Connection:
         if broken is not None:
             response._reusable = False
         return response
+
+    def stall_after(self, timeout_s: float) -> None:
+        """From now on no single read or write may take longer."""
+        self._socket.settimeout(timeout_s)
+
+    def has_answer(self) -> bool:
+        """Whether the server has begun to answer (or left) while a body is still being sent."""
+        if self.endpoint.tls:
+            return False  # what can be read may be a session ticket
+        if not hasattr(select, "poll"):
+            return bool(select.select([self._socket], [], [], 0)[0])
+        poll = select.poll()  # select() knows only small descriptors
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def abort(self) -> None:
+        """Cut it at once, from any thread: whoever reads or writes there gets an error."""
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
 
     def finished(self, is_reusable: bool) -> None:
         self.is_busy = False

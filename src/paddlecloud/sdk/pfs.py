@@ -25,6 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from paddlecloud.sdk.transfers.connections import Plane
+    from paddlecloud.sdk.transfers.remote import Remote
     from paddlecloud.sdk.transport import Transport
 
     Replace = Literal["changed", "always", "never"]
@@ -37,6 +39,35 @@ class Files:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
+        self._plane: Plane | None = None
+
+    @property
+    def plane(self) -> Plane:
+        """The way to the file service."""
+        if self._plane is None:
+            from paddlecloud.sdk.transfers.connections import Plane
+
+            self._plane = Plane(self._transport)
+        return self._plane
+
+    @property
+    def _remote(self) -> Remote:
+        from paddlecloud.sdk.transfers.connections import Lane, Patience, persist
+        from paddlecloud.sdk.transfers.remote import Remote
+
+        plane = self.plane
+
+        def come_through(attempt: Any) -> Any:
+            try:
+                return persist(Patience(plane.give_up_s), attempt)
+            except OSError as cut:
+                raise plane.unreachable(cut) from cut
+
+        return Remote(Lane(plane), come_through)
+
+    def close(self) -> None:
+        if self._plane is not None:
+            self._plane.close()
 
     # --- looking ---------------------------------------------------------------------------
 
@@ -48,49 +79,66 @@ class Files:
         `{"name", "type": "file"|"directory", "size", "mtime_ns", "executable", "digest"}`; names
         are relative to `path`, depth first.
         """
-        raise NotImplementedError
+        return self._remote.entries(path, recursive=recursive, digests=digests)
 
     def entry(
         self, path: str, verify: bool = False, leaves: bool = False, digest: bool = False
     ) -> dict[str, Any]:
         """One file or directory. `verify` reads all its bytes again and finds bit rot."""
-        raise NotImplementedError
+        return self._remote.entry(path, digest=digest, leaves=leaves, verify=verify)
 
     def usage(self, path: str) -> dict[str, Any]:
-        raise NotImplementedError
+        from paddlecloud.sdk.http import query
+        from paddlecloud.wire import routes
+
+        usage: dict[str, Any] = self._remote.call("GET", routes.PFS_USAGE + query({"path": path}))
+        return usage
 
     def expand(self, pattern: str) -> list[str]:
         """The paths a pattern under /pfs means (`*`, `?`, `[...]` within a name), sorted.
 
         A path without these signs is itself, whether it exists or not.
         """
-        raise NotImplementedError
+        from paddlecloud.sdk.transfers.remote import has_pattern
+
+        return self._remote.expand(pattern) if has_pattern(pattern) else [pattern]
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> Iterator[bytes]:
         """The bytes of a file, as they come; over cuts, never of two versions of it."""
-        raise NotImplementedError
+        from paddlecloud.sdk.transfers.reading import read
+
+        return read(self.plane, path, offset, length)
 
     # --- changing --------------------------------------------------------------------------
 
     def make_directories(self, paths: Sequence[str]) -> list[str]:
         """Make them and their parents; returns those that were not there."""
-        raise NotImplementedError
+        return self._remote.make_directories(paths)
 
     def remove(
         self, paths: Sequence[str], recursive: bool = False, missing_ok: bool = False
     ) -> list[dict[str, Any]]:
         """All or none: `{"path", "files", "bytes"}` of each."""
-        raise NotImplementedError
+        return self._remote.remove(paths, recursive=recursive, missing_ok=missing_ok)
 
     def move(self, source: str, target: str, replace: bool = False) -> dict[str, Any]:
-        raise NotImplementedError
+        from paddlecloud.wire import routes
+
+        body = {"from": source, "to": target, "replace": replace}
+        entry: dict[str, Any] = self._remote.call("POST", routes.PFS_MOVE, body)
+        return entry
 
     def uploads(self) -> list[dict[str, Any]]:
         """Unfinished uploads: `{"id", "path", "size", "received_bytes", "age_s"}`."""
-        raise NotImplementedError
+        from paddlecloud.wire import routes
+
+        found: list[dict[str, Any]] = self._remote.call("GET", routes.PFS_UPLOADS)["uploads"]
+        return found
 
     def abandon(self, upload_id: str) -> None:
-        raise NotImplementedError
+        from paddlecloud.wire import routes
+
+        self._remote.call("DELETE", routes.fill(routes.PFS_UPLOAD, id=upload_id))
 
     # --- moving many -----------------------------------------------------------------------
 
@@ -116,7 +164,18 @@ class Files:
         every existing file alone. `chunk_bytes`: the most one request carries of a large file.
         Symbolic links and special files are left out and noted.
         """
-        raise NotImplementedError
+        from paddlecloud.sdk.transfers.copying import Wish
+
+        wish = Wish(recursive, replace, preserve_times, chunk_bytes)
+        return self._transfer(
+            sources,
+            target,
+            wish,
+            on_event=on_event,
+            connections=connections,
+            dry_run=dry_run,
+            tell_same=tell_same,
+        )
 
     def sync(
         self,
@@ -125,7 +184,7 @@ class Files:
         *,
         delete: bool = False,
         dry_run: bool = False,
-        preserve_times: bool = True,
+        preserve_times: bool = False,
         chunk_bytes: int | None = None,
         connections: int = CONNECTIONS,
         tell_same: bool = False,
@@ -135,4 +194,28 @@ class Files:
 
         What the source lacks is removed only after everything else was moved without a failure.
         """
-        raise NotImplementedError
+        from paddlecloud.sdk.transfers.copying import Wish
+
+        wish = Wish(True, "changed", preserve_times, chunk_bytes, delete)
+        return self._transfer(
+            [source],
+            target,
+            wish,
+            on_event=on_event,
+            connections=connections,
+            dry_run=dry_run,
+            tell_same=tell_same,
+        )
+
+    def _transfer(self, sources: Sequence[str], target: str, wish: Any, **how: Any) -> Summary:
+        from paddlecloud.sdk.transfers.copying import Copying
+        from paddlecloud.sdk.transfers.digest_cache import DigestCache
+        from paddlecloud.sdk.transfers.sessions import Session
+
+        session = Session(self.plane, **how)
+        cache = DigestCache()
+        try:
+            Copying(session, wish, cache).run(sources, target)
+        finally:
+            cache.close()
+        return session.finish()

@@ -17,10 +17,16 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from paddlecloud.sdk.pfs import Files
+    from paddlecloud.wire.credential_shapes import (
+        AccessShape,
+        CertInfoShape,
+        CertShape,
+        RevokedShape,
+        TokenInfoShape,
+    )
     from paddlecloud.wire.published import PublicationShape
     from paddlecloud.wire.shapes import (
         AccountShape,
-        CertShape,
         QuotaShape,
         RuntimeShape,
         StatusShape,
@@ -43,6 +49,8 @@ class PlatformCalls:
         return self._transport.endpoint.url
 
     def close(self) -> None:
+        if self._files is not None:
+            self._files.close()
         self._transport.close()
 
     def __enter__(self) -> Self:
@@ -93,6 +101,36 @@ class PlatformCalls:
     def make_certificate(self, name: str) -> CertShape:
         return self._change("POST", routes.fill(routes.ACCOUNT_CERT, name=name), {})
 
+    def certificates(self, name: str) -> list[CertInfoShape]:
+        """Every certificate issued to the account, revoked ones too."""
+        return self._items(routes.fill(routes.ACCOUNT_CERTS, name=name))
+
+    def tokens(self, name: str) -> list[TokenInfoShape]:
+        return self._items(routes.fill(routes.ACCOUNT_TOKENS, name=name))
+
+    def revoke_token(self, name: str, token_id: int) -> RevokedShape:
+        return self._revoke(name, {"token": token_id})
+
+    def revoke_certificate(self, name: str, serial: str, *, reason: str = "") -> RevokedShape:
+        return self._revoke(name, {"cert": serial, "reason": reason})
+
+    def revoke_all(self, name: str, *, reason: str = "") -> RevokedShape:
+        """Every token and every certificate of the account; perhaps the one that is calling."""
+        return self._revoke(name, {"all": True, "reason": reason})
+
+    def set_password(self, name: str, password: str) -> None:
+        """Ends the sessions of the old one; tokens and certificates stay."""
+        path = routes.fill(routes.ACCOUNT_PASSWORD, name=name)
+        self._change("PUT", path, {"password": password})
+
+    def disable_account(self, name: str, *, kill_jobs: bool = False) -> AccessShape:
+        """Every login of it is refused from now on; its jobs go on unless told otherwise."""
+        path = routes.fill(routes.ACCOUNT_DISABLE, name=name)
+        return self._change("POST", path, {"kill_jobs": kill_jobs})
+
+    def enable_account(self, name: str) -> AccessShape:
+        return self._change("POST", routes.fill(routes.ACCOUNT_ENABLE, name=name), {})
+
     def runtimes(self) -> list[RuntimeShape]:
         return self._items(routes.RUNTIMES)
 
@@ -134,27 +172,6 @@ class PlatformCalls:
 
         return files.names(self._transport, path)
 
-    # --- underneath ------------------------------------------------------------------------
-
-    def _call(self, method: str, path: str) -> Any:
-        return self._transport.call(method, path)
-
-    def _items(self, path: str) -> list[Any]:
-        items: list[Any] = self._call("GET", path)["items"]
-        return items
-
-    def _change(self, method: str, path: str, body: object, *, key: str = "") -> Any:
-        headers = {routes.IDEMPOTENCY_KEY: key or new_key()}
-        return self._transport.call(method, path, body, headers=headers)
-
-    def _long_poll(self, path: str, asked: dict[str, object], poll_s: float) -> Any:
-        path += query({**asked, "timeout_s": f"{poll_s:g}"})
-        return self._transport.call("GET", path, timeout_s=poll_s + LONG_POLL_MARGIN_S)
-
-
-def new_key() -> str:
-    """An idempotency key that nobody else will ever use."""
-    return os.urandom(16).hex()
     # --- published files -------------------------------------------------------------------
 
     def publish(self, path: str, expires_in_s: int | None = None) -> PublicationShape:
@@ -175,3 +192,27 @@ def new_key() -> str:
         """End a link, by the `id` that `publish` and `published` say."""
         self._change("DELETE", routes.fill(routes.PUBLICATION, id=publication_id), None)
 
+    # --- underneath ------------------------------------------------------------------------
+
+    def _call(self, method: str, path: str) -> Any:
+        return self._transport.call(method, path)
+
+    def _items(self, path: str) -> list[Any]:
+        items: list[Any] = self._call("GET", path)["items"]
+        return items
+
+    def _change(self, method: str, path: str, body: object, *, key: str = "") -> Any:
+        headers = {routes.IDEMPOTENCY_KEY: key or new_key()}
+        return self._transport.call(method, path, body, headers=headers)
+
+    def _revoke(self, name: str, what: dict[str, Any]) -> RevokedShape:
+        return self._change("POST", routes.fill(routes.ACCOUNT_REVOKE, name=name), what)
+
+    def _long_poll(self, path: str, asked: dict[str, object], poll_s: float) -> Any:
+        path += query({**asked, "timeout_s": f"{poll_s:g}"})
+        return self._transport.call("GET", path, timeout_s=poll_s + LONG_POLL_MARGIN_S)
+
+
+def new_key() -> str:
+    """An idempotency key that nobody else will ever use."""
+    return os.urandom(16).hex()

@@ -47,7 +47,7 @@ class Transport:
         self.profile = profile
         self.endpoint: Endpoint = checked_endpoint(profile.endpoint, "endpoint")
         self._say = say
-        self._user_agent = user_agent
+        self.user_agent = user_agent
         self._idle: list[Connection] = []
         self._context: ssl.SSLContext | None = None
         self._token: str | None = profile.token or None
@@ -72,7 +72,7 @@ class Transport:
         try:
             return json.loads(text)
         except ValueError:
-            raise self._not_ours(response) from None
+            raise self.not_ours(response) from None
 
     def open(
         self,
@@ -88,21 +88,21 @@ class Transport:
 
         A body given as a function is called for each attempt, so that it can be sent again.
         """
-        sent = {"Accept": "application/json", "User-Agent": self._user_agent}
+        sent = {"Accept": "application/json", "User-Agent": self.user_agent}
         if body:
             sent["Content-Type"] = "application/json"
         if length is not None:
             sent["Content-Length"] = str(length)
             sent["Content-Type"] = "application/octet-stream"
         sent.update(headers or {})
-        used = self._authorize(sent)
+        used = self.authorize(sent)
         response = self._send(method, path, sent, body, timeout_s)
-        if response.status == 401 and self._renew(used):
+        if response.status == 401 and self.renew(used):
             response.close()
-            self._authorize(sent)
+            self.authorize(sent)
             response = self._send(method, path, sent, body, timeout_s)
         if response.status >= 300:
-            raise self._error(response)
+            raise self.error_of(response)
         return response
 
     def read(self, response: Response) -> bytes:
@@ -146,7 +146,13 @@ class Transport:
             return None
 
     def _connect(self) -> Connection:
-        if self.endpoint.tls and self._context is None:
+        connection = self.connect_to(self.endpoint, CONNECT_TIMEOUT_S)
+        connection.on_idle = self._idle
+        return connection
+
+    def connect_to(self, endpoint: Endpoint, timeout_s: float) -> Connection:
+        """A new connection to this server or to another port of it, with the user's TLS."""
+        if endpoint.tls and self._context is None:
             from paddlecloud.sdk.tls import make_context
 
             self._context = make_context(
@@ -154,9 +160,7 @@ class Transport:
                 usercert=self.profile.usercert,
                 userkey=self.profile.userkey,
             )
-        connection = Connection(self.endpoint, self._context, CONNECT_TIMEOUT_S)
-        connection.on_idle = self._idle
-        return connection
+        return Connection(endpoint, self._context if endpoint.tls else None, timeout_s)
 
     def close(self) -> None:
         while (connection := self._take_idle()) is not None:
@@ -164,7 +168,7 @@ class Transport:
 
     # --- logging in ------------------------------------------------------------------------
 
-    def _authorize(self, headers: dict[str, str]) -> str:
+    def authorize(self, headers: dict[str, str]) -> str:
         """Add the token, fetching one when only a password is known; returns what was used."""
         if self._token is None:
             self._token = tokens.cached(self.profile) if self.profile.username else ""
@@ -175,7 +179,7 @@ class Transport:
             headers["Authorization"] = f"Token {self._token}"
         return self._token or ""
 
-    def _renew(self, refused: str) -> bool:
+    def renew(self, refused: str) -> bool:
         """After a 401: whether another try has a chance."""
         if self._token != refused:
             return True  # another thread has renewed it
@@ -195,11 +199,11 @@ class Transport:
             "POST", LOGIN_PATH, headers, json.dumps(form).encode(), ANSWER_TIMEOUT_S
         )
         if response.status >= 300:
-            raise self._error(response, is_login=True)
+            raise self.error_of(response, is_login=True)
         try:
             token = str(json.loads(self.read(response))["token"])
         except (ValueError, KeyError, TypeError):
-            raise self._not_ours(response) from None
+            raise self.not_ours(response) from None
         self._token = token
         tokens.store(profile, token)
         return token
@@ -221,10 +225,15 @@ class Transport:
             f"no server answers at {self.endpoint.url} ({_why(error)})", hint=hint
         )
 
-    def _error(self, response: Response, *, is_login: bool = False) -> PaddleCloudError:
+    def error_of(self, response: Response, *, is_login: bool = False) -> PaddleCloudError:
+        """What an answer that is no success means."""
+        return self.error_from(self.read(response), response, is_login=is_login)
+
+    def error_from(
+        self, text: bytes, response: Response, *, is_login: bool = False
+    ) -> PaddleCloudError:
         from paddlecloud.core import errors
 
-        text = self.read(response)
         try:
             body = json.loads(text)
         except ValueError:
@@ -237,7 +246,7 @@ class Transport:
             known += errors.ERROR_CLASSES.values()
             cls = next((cls for cls in known if cls.http_status == response.status), None)
             if cls is None:
-                return self._not_ours(response)
+                return self.not_ours(response)
             message = _v1_message(body) or f"the server answered {response.status}"
             error = cls(message)
         if is_login and response.status in (400, 401):
@@ -246,7 +255,7 @@ class Transport:
             error.hint = "write your user name and password into ~/.paddle/config"
         return error
 
-    def _not_ours(self, response: Response) -> PaddleCloudError:
+    def not_ours(self, response: Response) -> PaddleCloudError:
         from paddlecloud.core.errors import Unavailable
 
         return Unavailable(

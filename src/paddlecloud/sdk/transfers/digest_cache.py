@@ -1,0 +1,203 @@
+"""The digests of local files, remembered: an unchanged file is not read again.
+
+It promises: never wrong. A digest counts only while inode, size, mtime and ctime are those it was
+taken under, and is kept only if the file had been still for a while when it was read, so that no
+later write can carry the same times. May be deleted at any time; a damaged one is thrown away; a
+home that cannot be written to means hashing again, nothing else. The transfers and snapshots call
+it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+
+from paddlecloud.sdk.transfers.walking import Found
+from paddlecloud.wire.digests import DIGEST_BYTES, combine
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+
+# The coarsest clock of a file system in use (FAT) ticks every two seconds.
+STILL_NS = 2_100_000_000
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS digests_1 (
+    path TEXT PRIMARY KEY, inode INTEGER, size INTEGER, mtime INTEGER, ctime INTEGER, leaves BLOB
+) WITHOUT ROWID
+"""
+_COLUMNS = "path, inode, size, mtime, ctime, leaves"
+_HALF = 1 << 63  # SQLite's integers are signed; inodes are not
+
+Row = tuple[str, int, int, int, int, bytes]
+
+
+def cache_directory(environ: Mapping[str, str] | None = None) -> str:
+    """Where a user's programs keep what may be deleted."""
+    environ = os.environ if environ is None else environ
+    if environ.get("XDG_CACHE_HOME"):
+        return os.path.join(environ["XDG_CACHE_HOME"], "paddlecloud")
+    home = os.path.expanduser("~")
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Caches", "paddlecloud")
+    if os.name == "nt":
+        return os.path.join(environ.get("LOCALAPPDATA", home), "paddlecloud", "cache")
+    return os.path.join(home, ".cache", "paddlecloud")
+
+
+def digest_of(leaves: bytes) -> bytes:
+    """The file's digest from its leaves' digests in a row."""
+    if len(leaves) == DIGEST_BYTES:
+        return leaves
+    return combine(split_leaves(leaves))
+
+
+def split_leaves(leaves: bytes) -> list[bytes]:
+    return [leaves[at : at + DIGEST_BYTES] for at in range(0, len(leaves), DIGEST_BYTES)]
+
+
+class DigestCache:
+    """One SQLite file. Learning is safe from several threads; look up and flush from one."""
+
+    def __init__(self, path: str = "") -> None:
+        self._path = path or os.path.join(cache_directory(), "digests.db")
+        self._database: sqlite3.Connection | None = None
+        self._is_unusable = False
+        self._learnt: list[Row] = []
+        self._lock = threading.Lock()
+        self._keys = _Keys()
+
+    def look_up(self, files: Sequence[Found], roots: Iterable[str]) -> list[bytes | None]:
+        """The leaves of each file, where known. `roots`: the folders or files they are in."""
+        known: dict[str, Row] = {}
+        for root in roots:
+            known.update((row[0], row) for row in self._below(os.path.realpath(root)))
+        if not known:
+            return [None] * len(files)
+        found: list[bytes | None] = []
+        key_of = self._keys.of
+        for file in files:
+            row = known.get(key_of(file.path))
+            if row is not None and row[1:5] == _state(file):
+                found.append(row[5])
+            else:
+                found.append(None)
+        return found
+
+    def _below(self, root: str) -> list[Row]:
+        return self._ask(
+            f"SELECT {_COLUMNS} FROM digests_1 WHERE path = ? OR (path > ? AND path < ?)",
+            (root, root.rstrip(os.sep) + os.sep, root.rstrip(os.sep) + chr(ord(os.sep) + 1)),
+        )
+
+    def learn(self, file: Found, leaves: bytes, hashed_at_ns: int) -> None:
+        """Remember it, if no write can have happened under these times since it was read.
+
+        `hashed_at_ns`: the clock before the first byte was read.
+        """
+        # Windows has no time of change; there mtime has to do.
+        changed_ns = file.mtime_ns if os.name == "nt" else file.ctime_ns
+        if changed_ns + STILL_NS > hashed_at_ns:
+            return
+        with self._lock:
+            self._learnt.append((self._keys.of(file.path), *_state(file), leaves))
+
+    def flush(self) -> None:
+        with self._lock:
+            learnt, self._learnt = self._learnt, []
+        if not learnt:
+            return
+        database = self._open()
+        if database is None:
+            return
+        import sqlite3
+
+        try:
+            with database:
+                database.executemany(
+                    f"INSERT OR REPLACE INTO digests_1 ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",
+                    learnt,
+                )
+        except sqlite3.Error as error:
+            self._give_up(error)
+
+    def close(self) -> None:
+        self.flush()
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    # --- the database ----------------------------------------------------------------------
+
+    def _ask(self, statement: str, values: tuple[str, ...]) -> list[Row]:
+        database = self._open()
+        if database is None:
+            return []
+        import sqlite3
+
+        try:
+            return database.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            self._give_up(error)
+            return []
+
+    def _open(self) -> sqlite3.Connection | None:
+        if self._database is not None or self._is_unusable:
+            return self._database
+        import sqlite3
+
+        try:
+            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+            database = sqlite3.connect(self._path, timeout=5.0, check_same_thread=False)
+            self._database = database
+            # Never damaged by a crash of the machine; losing the newest rows costs only time.
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = NORMAL")
+            database.execute(_SCHEMA)
+        except (sqlite3.Error, OSError) as error:
+            self._give_up(error)
+        return self._database
+
+    def _give_up(self, error: Exception) -> None:
+        """Go on without; a file that is no database is removed, so that the next run has one."""
+        import sqlite3
+
+        self._is_unusable = True
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+        if isinstance(error, sqlite3.DatabaseError) and not isinstance(
+            error, sqlite3.OperationalError
+        ):
+            for end in ("", "-wal", "-shm"):
+                try:
+                    os.unlink(self._path + end)
+                except OSError:
+                    pass
+
+
+class _Keys:
+    """Real paths of many files; each folder is resolved once."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, str] = {}
+
+    def of(self, path: str) -> str:
+        folder, name = os.path.split(path) if os.name == "nt" else _split(path)
+        start = self._folders.get(folder)
+        if start is None:
+            start = os.path.join(os.path.realpath(folder), "")
+            self._folders[folder] = start
+        return start + name
+
+
+def _split(path: str) -> tuple[str, str]:
+    folder, slash, name = path.rpartition("/")
+    return folder or slash or ".", name
+
+
+def _state(file: Found) -> tuple[int, int, int, int]:
+    inode = file.inode - (1 << 64) if file.inode >= _HALF else file.inode
+    return (inode, file.size_bytes, file.mtime_ns, file.ctime_ns)

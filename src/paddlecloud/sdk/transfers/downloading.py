@@ -1,0 +1,300 @@
+"""Fetching one large file: in ranges, on several connections, going on after any cut.
+
+It promises: the file gets its name only when every leaf has the digest the server gives for it;
+leaves that an earlier run received, or that the old file in that place already has, do not travel
+again; all bytes are of one version of the file. A leaf that arrives wrong is fetched once more;
+then the server is asked to read its copy again, so that damage on the way and bit rot at rest are
+told apart. Called by `copying`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+
+from paddlecloud.core.errors import Conflict, PaddleCloudError
+from paddlecloud.sdk.http import Cut, query
+from paddlecloud.sdk.transfers.connections import Lane
+from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, cannot
+from paddlecloud.sdk.transfers.local_targets import Part
+from paddlecloud.sdk.transfers.planning import shares
+from paddlecloud.sdk.transfers.sessions import Session, Task
+from paddlecloud.sdk.transfers.uploading import SPLIT_BYTES, Runner
+from paddlecloud.wire import routes
+from paddlecloud.wire.digests import LEAF_BYTES, combine, leaf_bytes, leaf_count, leaf_hash
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+PRECONDITION_FAILED = 412
+
+
+class LargeDownload:
+    """One file on its way into one part file; its bytes are of the version `etag` names."""
+
+    def __init__(self, session: Session, source: str, part: Part) -> None:
+        self._session = session
+        self._source = source
+        self._part = part
+        self._etag = ""
+        self._expected: list[str] | None = None  # the server's leaves, where asked for
+        self._leaves: list[bytes | None] = []
+        self._refetched: set[int] = set()
+        self._faults: list[Exception] = []
+        self._is_fresh = True
+        self.size_bytes = 0
+        self.mtime_ns = 0
+        self.sent_bytes = 0
+
+    def fetch(self, lane: Lane, run: Runner, most_leaves: int | None) -> None:
+        """Until the part holds the whole file; `Changed` when the server's file was replaced."""
+        patience = self._session.patience()
+        while True:
+            before = self.sent_bytes
+            try:
+                needed = self._begin(lane)
+                while needed:
+                    self._fetch_leaves(run, needed, most_leaves)
+                    needed = self._wrong(lane)
+                return
+            except OSError as cut:
+                if self.sent_bytes - before >= LEAF_BYTES:
+                    patience.progressed()
+                self._session.wait_after(cut, patience)
+
+    @property
+    def progress_bytes(self) -> int:
+        """Of what has been counted as moved, how much is in the part."""
+        return sum(
+            leaf_bytes(index, self.size_bytes)
+            for index, leaf in enumerate(self._leaves)
+            if leaf is not None
+        )
+
+    # --- what is needed --------------------------------------------------------------------
+
+    def _begin(self, lane: Lane) -> list[int]:
+        """Look at the file on the server and at what is here; the leaves to fetch."""
+        head = lane.open("HEAD", routes.PFS_CONTENT + query({"path": self._source})).headers
+        etag = head.get("etag", "")
+        if self._etag and etag != self._etag:
+            raise Changed
+        self._etag = etag
+        self.size_bytes = int(head["content-length"])
+        self.mtime_ns = int(head.get(routes.PFS_MTIME.lower(), "0"))
+        self._digest = head.get(routes.PFS_DIGEST.lower(), "")
+        if self._is_fresh:
+            self._leaves = [None] * leaf_count(self.size_bytes)
+            if self._part.size_bytes or os.path.isfile(self._part.target):
+                self._ask_leaves(lane)
+                self._keep_what_is_here(lane)
+            self._is_fresh = False
+        return [index for index, leaf in enumerate(self._leaves) if leaf is None]
+
+    def _ask_leaves(self, lane: Lane) -> list[str]:
+        asked = query({"path": self._source, "digest": "1", "leaves": "1"})
+        entry = lane.call("GET", routes.PFS_ENTRY + asked)
+        leaves = [str(digest) for digest in entry.get("leaves") or ()]
+        if len(leaves) != len(self._leaves) or int(entry["size"]) != self.size_bytes:
+            raise Changed
+        self._expected = leaves
+        return leaves
+
+    def _keep_what_is_here(self, lane: Lane) -> None:
+        for index, leaf in self._matching(self._part.path, lane):
+            self._leaves[index] = leaf
+            self._session.spared(leaf_bytes(index, self.size_bytes))
+        if not os.path.isfile(self._part.target) or os.path.islink(self._part.target):
+            return
+        if all(leaf is not None for leaf in self._leaves):
+            return
+        try:
+            with open(self._part.path, "r+b", buffering=0) as part:
+                for index, leaf in self._matching(self._part.target, lane):
+                    self._copy_leaf(index, part.fileno(), lane)
+                    self._leaves[index] = leaf
+                    self._session.spared(leaf_bytes(index, self.size_bytes))
+        except OSError as error:
+            raise cannot("write", self._part.path, error) from error
+
+    def _matching(self, path: str, lane: Lane) -> Iterator[tuple[int, bytes]]:
+        """Leaves that a local file has in the right place, of those still missing."""
+        expected = self._expected or []
+        try:
+            with open(path, "rb", buffering=0) as opened:
+                size_bytes = os.fstat(opened.fileno()).st_size
+                for index, digest in enumerate(expected):
+                    length = leaf_bytes(index, self.size_bytes)
+                    if self._leaves[index] is not None:
+                        continue
+                    if index * LEAF_BYTES + length > size_bytes:
+                        continue
+                    found = _hash_range(opened, index * LEAF_BYTES, length, lane.view)
+                    if found.hex() == digest:
+                        yield index, found
+        except OSError as error:
+            raise cannot("read", path, error) from error
+
+    def _copy_leaf(self, index: int, descriptor: int, lane: Lane) -> None:
+        with open(self._part.target, "rb", buffering=0) as old:
+            old.seek(index * LEAF_BYTES)
+            os.lseek(descriptor, index * LEAF_BYTES, os.SEEK_SET)
+            left = leaf_bytes(index, self.size_bytes)
+            while left:
+                n_bytes = old.readinto(lane.view[:left] if left < len(lane.view) else lane.view)
+                if not n_bytes:
+                    raise Changed
+                _write(descriptor, lane.view[:n_bytes])
+                left -= n_bytes
+
+    # --- fetching --------------------------------------------------------------------------
+
+    def _fetch_leaves(self, run: Runner, needed: Sequence[int], most_leaves: int | None) -> None:
+        self._faults.clear()
+        ways = self._session.connections if self.size_bytes >= SPLIT_BYTES else 1
+
+        def task(share: list[tuple[int, int]]) -> Task:
+            def fetch(lane: Lane) -> None:
+                try:
+                    for first, end in share:
+                        self._fetch_range(lane, first, end)
+                except (OSError, Changed, LocalFault, PaddleCloudError) as fault:
+                    self._faults.append(fault)
+
+            return fetch
+
+        run([task(share) for share in shares(needed, ways, most_leaves)])
+        if self._faults:
+            raise min(self._faults, key=lambda fault: isinstance(fault, OSError))
+
+    def _fetch_range(self, lane: Lane, first: int, end: int) -> None:
+        start = first * LEAF_BYTES
+        stop = min(end * LEAF_BYTES, self.size_bytes)
+        headers = {"If-Match": self._etag} if self._etag else {}
+        if start or stop < self.size_bytes:
+            headers["Range"] = f"bytes={start}-{stop - 1}"
+        response = lane.open(
+            "GET",
+            routes.PFS_CONTENT + query({"path": self._source}),
+            headers=headers,
+            accept=(PRECONDITION_FAILED,),
+        )
+        try:
+            if response.status == PRECONDITION_FAILED:
+                raise Changed
+            if "Range" in headers and response.status != 206:
+                raise Cut("the server sent the whole file for a part of it")
+            with _opened(self._part.path) as part:
+                part.seek(start)
+                for index in range(first, end):
+                    self._receive_leaf(response, index, part.fileno(), lane.view)
+        finally:
+            response.close()
+
+    def _receive_leaf(self, response: Any, index: int, descriptor: int, view: memoryview) -> None:
+        session, left = self._session, leaf_bytes(index, self.size_bytes)
+        digest = leaf_hash()
+        received = 0
+        try:
+            while left:
+                n_bytes = response.read_into(view[:left] if left < len(view) else view)
+                if not n_bytes:
+                    raise Cut("the answer ended too soon")
+                piece = view[:n_bytes]
+                digest.update(piece)
+                _write(descriptor, piece)
+                left -= n_bytes
+                received += n_bytes
+                session.moved(n_bytes)
+            self._leaves[index] = digest.digest()
+        finally:
+            self.sent_bytes += received
+            if left:
+                session.lost(received)
+
+    # --- checking --------------------------------------------------------------------------
+
+    def _wrong(self, lane: Lane) -> list[int]:
+        """Leaves that are not what the server has; they are fetched once more."""
+        digest = combine([leaf or b"" for leaf in self._leaves]).hex()
+        if self._expected is None:
+            asked = query({"path": self._source, "digest": "1"})
+            expected = self._digest or lane.call("GET", routes.PFS_ENTRY + asked)["digest"]
+            if digest == expected:
+                return []
+        told = self._expected or self._ask_leaves(lane)
+        wrong = [
+            index
+            for index, leaf in enumerate(self._leaves)
+            if leaf is None or leaf.hex() != told[index]
+        ]
+        if self._refetched.intersection(wrong):
+            raise self._damaged(lane)
+        self._refetched.update(wrong)
+        for index in wrong:
+            self._leaves[index] = None
+            self._session.lost(leaf_bytes(index, self.size_bytes))
+        return wrong
+
+    def _damaged(self, lane: Lane) -> PaddleCloudError:
+        return damaged(lane, self._source)
+
+
+def damaged(lane: Lane, source: str) -> PaddleCloudError:
+    """Ask the server to read its copy again: is it rotten there, or was it hurt on the way?"""
+    try:
+        lane.call("GET", routes.PFS_ENTRY + query({"path": source, "verify": "1"}))
+    except PaddleCloudError as error:
+        if not isinstance(error, Conflict):
+            return error
+        return Conflict(
+            f"{source} is damaged where it is stored: {error.message}",
+            hint="put it there again from another copy; nothing was written here",
+            field=source,
+        )
+    return Conflict(
+        f"{source} was damaged on the way, twice; it is intact on the server",
+        hint="the network changes data; nothing wrong was kept. Try again, or another network",
+        field=source,
+    )
+
+
+def _hash_range(opened: Any, start: int, length: int, view: memoryview) -> bytes:
+    digest = leaf_hash()
+    opened.seek(start)
+    left = length
+    while left:
+        n_bytes = opened.readinto(view[:left] if left < len(view) else view)
+        if not n_bytes:
+            break
+        digest.update(view[:n_bytes])
+        left -= n_bytes
+    return bytes(digest.digest())
+
+
+def _opened(path: str) -> Any:
+    try:
+        return open(path, "r+b", buffering=0)
+    except OSError as error:
+        raise cannot("write", path, error) from error
+
+
+def _write(descriptor: int, piece: memoryview) -> None:
+    """Trouble with the disk is no trouble with the network."""
+    try:
+        written = os.write(descriptor, piece)
+        while written < len(piece):
+            written += os.write(descriptor, piece[written:])
+    except OSError as error:
+        raise cannot("write", "the downloaded file", error) from error
+
+
+def each_on(lane: Lane) -> Runner:
+    """Run the parts of one file one after the other, where other files take the other lanes."""
+
+    def run(tasks: Iterable[Task]) -> None:
+        for task in tasks:
+            task(lane)
+
+    return run

@@ -1,0 +1,121 @@
+"""Reading local files for sending: whole small ones, leaves of large ones.
+
+It promises: what is read is one version of the file or `Changed` is raised; trouble with the local
+disk is never mistaken for trouble with the network (`LocalFault` is no `OSError`). Called by
+uploading and snapshots.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from paddlecloud.core.errors import Conflict, InvalidInput, OutOfSpace, PaddleCloudError
+from paddlecloud.sdk.transfers.walking import Found, found, is_same
+from paddlecloud.wire.digests import LEAF_BYTES, leaf_bytes, leaf_count, leaf_hash
+
+_FULL = ("ENOSPC", "EDQUOT")
+
+
+class Changed(Exception):
+    """The file is no longer what it was when it was found."""
+
+
+class LocalFault(Exception):
+    """The local disk refused; `error` says it in the user's terms."""
+
+    def __init__(self, error: PaddleCloudError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+def cannot(what: str, path: str, error: OSError) -> LocalFault:
+    """`what` is "read", "write", "make"."""
+    import errno
+
+    message = f"cannot {what} {path}: {error.strerror or error}"
+    if errno.errorcode.get(error.errno or 0, "") in _FULL:
+        return LocalFault(OutOfSpace(message, hint="make room on this machine", field=path))
+    return LocalFault(InvalidInput(message, field=path))
+
+
+def changed_twice(path: str) -> PaddleCloudError:
+    return Conflict(
+        f"{path} changed while it was sent", hint="send it again when it is still", field=path
+    )
+
+
+def read_small(file: Found) -> tuple[Found, bytes]:
+    """The whole file as it is now, with its state; it may have changed since it was found."""
+    try:
+        # Unbuffered: one read for all of it, and one more that finds the end.
+        with open(file.path, "rb", buffering=0) as opened:
+            before = os.fstat(opened.fileno())
+            data = _read_all(opened.fileno(), before.st_size)
+            now = found(file.name, file.path, before)
+            if len(data) != before.st_size or not is_same(now, os.fstat(opened.fileno())):
+                raise Changed
+            return now, data
+    except OSError as error:
+        raise cannot("read", file.path, error) from error
+
+
+def _read_all(descriptor: int, size_bytes: int) -> bytes:
+    data = os.read(descriptor, size_bytes + 1)
+    if len(data) >= size_bytes or not data:
+        return data
+    parts = [data]
+    while data := os.read(descriptor, LEAF_BYTES):
+        parts.append(data)
+    return b"".join(parts)
+
+
+def leaf_pieces(
+    file: Found, first: int, end: int, view: memoryview, leaves: list[bytes | None]
+) -> Iterator[memoryview]:
+    """The bytes of leaves `first` up to `end`, through `view`; their digests go into `leaves`."""
+    try:
+        with open(file.path, "rb", buffering=0) as opened:
+            if not is_same(file, os.fstat(opened.fileno())):
+                raise Changed
+            opened.seek(first * LEAF_BYTES)
+            for leaf in range(first, end):
+                digest = leaf_hash()
+                left = leaf_bytes(leaf, file.size_bytes)
+                while left:
+                    n_bytes = opened.readinto(view[:left] if left < len(view) else view)
+                    if not n_bytes:
+                        raise Changed
+                    piece = view[:n_bytes]
+                    digest.update(piece)
+                    left -= n_bytes
+                    if not left:
+                        leaves[leaf] = digest.digest()
+                    yield piece
+                if leaves[leaf] is None:  # an empty file's only leaf
+                    leaves[leaf] = digest.digest()
+    except OSError as error:
+        raise cannot("read", file.path, error) from error
+
+
+def hash_leaves(
+    file: Found,
+    wanted: Iterator[int] | range | list[int],
+    view: memoryview,
+    leaves: list[bytes | None],
+) -> None:
+    """Fill in the digests of these leaves, where they are not known yet."""
+    for leaf in wanted:
+        if leaves[leaf] is None:
+            for _ in leaf_pieces(file, leaf, leaf + 1, view, leaves):
+                pass
+
+
+def hash_file(file: Found, view: memoryview) -> bytes:
+    """The digests of all leaves in a row; for what must be known before anything is sent."""
+    leaves: list[bytes | None] = [None] * leaf_count(file.size_bytes)
+    for _ in leaf_pieces(file, 0, len(leaves), view, leaves):
+        pass
+    if not is_same(file, os.stat(file.path)):
+        raise Changed
+    return b"".join(leaf for leaf in leaves if leaf is not None)

@@ -1,0 +1,51 @@
+"""The bytes of one remote file as an iterator, for `cat` and scripts.
+
+It promises: over cuts it goes on at the byte where it was; all bytes are of one version of the
+file. A whole file is not checked against its digest before the first byte is given: use `copy`
+where that matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from paddlecloud.core.errors import Conflict
+from paddlecloud.sdk.http import query
+from paddlecloud.sdk.transfers.connections import Lane, Patience, Plane
+from paddlecloud.wire import routes
+
+_OVER = (412, 416)  # replaced meanwhile; begins beyond the end
+
+
+def read(plane: Plane, path: str, offset: int = 0, length: int | None = None) -> Iterator[bytes]:
+    lane = Lane(plane)
+    patience = Patience(plane.give_up_s)
+    at, end = offset, None if length is None else offset + length
+    etag = ""
+    while end is None or at < end:
+        headers = {"If-Match": etag} if etag else {}
+        if at or end is not None:
+            headers["Range"] = f"bytes={at}-{'' if end is None else end - 1}"
+        try:
+            response = lane.open(
+                "GET", routes.PFS_CONTENT + query({"path": path}), headers=headers, accept=_OVER
+            )
+            if response.status in _OVER:
+                response.close()
+                if response.status == 416:
+                    return
+                raise Conflict(f"{path} was replaced while it was read", field=path)
+            etag = response.headers.get("etag", "")
+            try:
+                while n_bytes := response.read_into(lane.view):
+                    yield bytes(lane.view[:n_bytes])
+                    at += n_bytes
+                    patience.progressed()
+            finally:
+                response.close()
+            return
+        except OSError as cut:
+            try:
+                patience.wait(cut)
+            except OSError:
+                raise plane.unreachable(cut) from cut

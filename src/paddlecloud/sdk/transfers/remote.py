@@ -1,0 +1,144 @@
+"""The file service's small calls: listing, asking, making, removing, comparing.
+
+It promises: each call is repeated over cuts as `persist` says, which is safe with all of them; a
+list of any length comes in pages. `sdk.pfs` and the transfers call it. It moves no file's bytes.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from paddlecloud.core.errors import NotFound
+from paddlecloud.sdk.http import query
+from paddlecloud.sdk.transfers.connections import Lane
+from paddlecloud.sdk.transfers.planning import COMPARE_BYTES, COMPARE_FILES, batches, under
+from paddlecloud.wire import routes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+PAGE_ENTRIES = 10_000
+REMOVED_AT_ONCE = 1_000
+NO_DIGEST = "0" * 64  # asks whether anything is there: no file has it
+NO_SIZE = 2**62
+_MAGIC = "*?["
+
+
+class Compared(NamedTuple):
+    missing: set[int]
+    different: set[int]
+    blocked: set[int]
+
+
+class Remote:
+    def __init__(self, lane: Lane, persist: Callable[[Callable[[], Any]], Any]) -> None:
+        self._lane = lane
+        self._persist = persist
+
+    def call(self, method: str, path: str, body: object = None) -> Any:
+        return self._persist(lambda: self._lane.call(method, path, body))
+
+    # --- looking ---------------------------------------------------------------------------
+
+    def entry(
+        self, path: str, *, digest: bool = False, leaves: bool = False, verify: bool = False
+    ) -> dict[str, Any]:
+        asked = {"path": path, "digest": _flag(digest), "leaves": _flag(leaves)}
+        found: dict[str, Any] = self.call(
+            "GET", routes.PFS_ENTRY + query({**asked, "verify": _flag(verify)})
+        )
+        return found
+
+    def kind(self, path: str) -> str:
+        """`file`, `directory`, or empty when there is nothing."""
+        try:
+            return str(self.entry(path)["type"])
+        except NotFound:
+            return ""
+
+    def entries(
+        self, path: str, *, recursive: bool = False, digests: bool = False
+    ) -> Iterator[dict[str, Any]]:
+        after: str | None = None
+        while True:
+            asked = {"path": path, "recursive": _flag(recursive), "digests": _flag(digests)}
+            page = self.call(
+                "GET",
+                routes.PFS_ENTRIES + query({**asked, "after": after, "limit": PAGE_ENTRIES}),
+            )
+            yield from page["entries"]
+            after = page["next"]
+            if not after:
+                return
+
+    def compare(self, base: str, rows: Sequence[tuple[str, int, str]]) -> Compared:
+        """Rows of (name, size, digest) against what is stored under `base`; positions in rows."""
+        answer = Compared(set(), set(), set())
+        sizes = [0 if row[1] == NO_SIZE else row[1] for row in rows]
+        for group in batches(sizes, range(len(rows)), COMPARE_FILES, COMPARE_BYTES):
+            start = group[0]
+            body = {"path": base, "files": rows[start : group[-1] + 1]}
+            told = self.call("POST", routes.PFS_COMPARE, body)
+            answer.missing.update(start + int(i) for i in told["missing"])
+            answer.different.update(start + int(i) for i in told["different"])
+            answer.blocked.update(start + int(i) for i in told["blocked"])
+        return answer
+
+    def expand(self, pattern: str) -> list[str]:
+        fixed, parts = _split_pattern(pattern)
+        found = [fixed]
+        for number, part in enumerate(parts):
+            is_last = number == len(parts) - 1
+            found = [path for base in found for path in self._matching(base, part, is_last)]
+        return sorted(found)
+
+    def _matching(self, base: str, part: str, is_last: bool) -> Iterator[str]:
+        if not any(sign in part for sign in _MAGIC):
+            if not is_last or self.kind(under(base, part)):
+                yield under(base, part)
+            return
+        try:
+            for entry in self.entries(base):
+                name = str(entry["name"])
+                if name.startswith(".") and not part.startswith("."):
+                    continue
+                if not is_last and entry["type"] != "directory":
+                    continue
+                if fnmatch.fnmatchcase(name, part):
+                    yield under(base, name)
+        except NotFound:
+            return
+
+    # --- changing --------------------------------------------------------------------------
+
+    def make_directories(self, paths: Sequence[str]) -> list[str]:
+        made: list[str] = []
+        for start in range(0, len(paths), PAGE_ENTRIES):
+            some = list(paths[start : start + PAGE_ENTRIES])
+            made += self.call("POST", routes.PFS_DIRECTORIES, {"paths": some})["made"]
+        return made
+
+    def remove(
+        self, paths: Sequence[str], *, recursive: bool, missing_ok: bool
+    ) -> list[dict[str, Any]]:
+        body = {"paths": list(paths), "recursive": recursive, "missing_ok": missing_ok}
+        removed: list[dict[str, Any]] = self.call("POST", routes.PFS_REMOVE, body)["removed"]
+        return removed
+
+
+def has_pattern(text: str) -> bool:
+    return any(sign in text for sign in _MAGIC)
+
+
+def _split_pattern(pattern: str) -> tuple[str, list[str]]:
+    """What comes before the first part with a sign in it, and the rest in parts."""
+    parts = pattern.split("/")
+    first = next((i for i, part in enumerate(parts) if has_pattern(part)), len(parts))
+    return "/".join(parts[:first]), parts[first:]
+
+
+def _flag(value: bool) -> str:
+    return "1" if value else "0"

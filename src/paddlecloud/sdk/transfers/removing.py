@@ -1,0 +1,121 @@
+"""`sync --delete`: at the end, what the source does not have goes.
+
+It promises: only after everything was moved without a failure, only below what was synced, and
+never a name the source has but could not be sent (a link, an unreadable folder). Called by
+`copying`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+
+from paddlecloud.core.errors import NotFound
+from paddlecloud.sdk.transfers.local_files import cannot
+from paddlecloud.sdk.transfers.local_targets import LocalTarget
+from paddlecloud.sdk.transfers.planning import surplus, under
+from paddlecloud.sdk.transfers.sessions import Session
+
+REMOVED_AT_ONCE = 200  # a path may have 4,096 bytes, a body a mebibyte
+
+
+class Removing:
+    def __init__(self, session: Session, kept: Iterable[str], protected: Iterable[str]) -> None:
+        self._session = session
+        self._kept = list(kept)
+        self._protected = list(protected)
+
+    def _may_begin(self) -> bool:
+        if not self._session.summary.failures:
+            return True
+        self._session.note("nothing was removed, because not everything could be moved")
+        return False
+
+    def remote(self, base: str, tops: Sequence[str]) -> None:
+        if not self._may_begin():
+            return
+        there: list[tuple[str, bool]] = []
+        sizes: dict[str, int] = {}
+        for top in tops:
+            try:
+                for entry in self._session.remote.entries(under(base, top), recursive=True):
+                    name = under(top, str(entry["name"]))
+                    there.append((name, entry["type"] == "directory"))
+                    sizes[name] = int(entry["size"])
+            except NotFound:  # a dry run into a directory that is not there yet
+                continue
+        names = surplus(self._kept, there, self._protected)
+        if self._session.dry_run:
+            for name in names:
+                self._tell(under(base, name), sizes[name], _below(name, there))
+            return
+        for start in range(0, len(names), REMOVED_AT_ONCE):
+            paths = [under(base, name) for name in names[start : start + REMOVED_AT_ONCE]]
+            gone = self._session.remote.remove(paths, recursive=True, missing_ok=True)
+            for row in gone:
+                self._tell(str(row["path"]), int(row["bytes"]), int(row["files"]))
+
+    def local(self, target: LocalTarget, tops: Sequence[str]) -> None:
+        if not self._may_begin():
+            return
+        there: list[tuple[str, bool]] = []
+        for top in tops:
+            there += _everything(target.path(top) if top else target.root, top)
+        for name in surplus(self._kept, there, self._protected):
+            path = target.path(name)
+            files, size_bytes = _remove_tree(path, is_real=not self._session.dry_run)
+            self._tell(path, size_bytes, files)
+
+    def _tell(self, path: str, size_bytes: int, files: int) -> None:
+        self._session.summary.removed_files += files
+        action = "would remove" if self._session.dry_run else "removed"
+        self._session.done("", path, size_bytes, 0, action)  # type: ignore[arg-type]
+
+
+def _below(name: str, there: Sequence[tuple[str, bool]]) -> int:
+    """How many files a name stands for."""
+    start = name + "/"
+    return sum(
+        not is_directory and (other == name or other.startswith(start))
+        for other, is_directory in there
+    )
+
+
+def _everything(path: str, prefix: str) -> Iterator[tuple[str, bool]]:
+    """(name, is a directory) of all that is below a local directory, links as files."""
+    pending = [(path, prefix)]
+    while pending:
+        folder, above = pending.pop()
+        try:
+            with os.scandir(folder) as scan:
+                for entry in scan:
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                    yield under(above, entry.name), is_folder
+                    if is_folder:
+                        pending.append((entry.path, under(above, entry.name)))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise cannot("read", folder, error).error from error
+
+
+def _remove_tree(path: str, *, is_real: bool) -> tuple[int, int]:
+    """Files and bytes of what was removed, or would be. Links are removed, never followed."""
+    try:
+        info = os.lstat(path)
+        if not stat.S_ISDIR(info.st_mode):
+            if is_real:
+                os.unlink(path)
+            return 1, info.st_size
+        files = size_bytes = 0
+        for name in os.listdir(path):
+            some, some_bytes = _remove_tree(os.path.join(path, name), is_real=is_real)
+            files, size_bytes = files + some, size_bytes + some_bytes
+        if is_real:
+            os.rmdir(path)
+        return files, size_bytes
+    except FileNotFoundError:
+        return 0, 0
+    except OSError as error:
+        raise cannot("remove", path, error).error from error
