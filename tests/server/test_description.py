@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from paddlecloud.wire import shapes
+from paddlecloud.wire import shapes, shapes_v1
 from tests.server.running import Caller, Running
 
 ROOT = Path(__file__).parent.parent.parent
@@ -63,15 +63,15 @@ def worker(server: Running) -> Caller:
         ("/api/v2/runtimes", shapes.RuntimeListShape),
         ("/api/v2/nothing", shapes.ErrorShape),
         ("/api/v2/jobs?limit=x", shapes.ErrorShape),
-        ("/api/v1/jobs", shapes.JobListV1),
-        ("/api/v1/jobs/", shapes.ObjectListV1),
-        ("/api/v1/workers/", shapes.ObjectListV1),
-        ("/api/v1/pservers", shapes.ItemsInMsgV1),
-        ("/api/v1/quota", shapes.QuotaV1),
-        ("/api/v1/quota/", shapes.ObjectListV1),
-        ("/api/v1/token2user/", shapes.UserV1),
-        ("/api/v1/logs?jobname=failed", shapes.DoneV1),
-        ("/api/v1/filelist?path=/pfs/local/home/described", shapes.FileListV1),
+        ("/api/v1/jobs", shapes_v1.JobListV1),
+        ("/api/v1/jobs/", shapes_v1.ObjectListV1),
+        ("/api/v1/workers/", shapes_v1.ObjectListV1),
+        ("/api/v1/pservers", shapes_v1.ItemsInMsgV1),
+        ("/api/v1/quota", shapes_v1.QuotaV1),
+        ("/api/v1/quota/", shapes_v1.ObjectListV1),
+        ("/api/v1/token2user/", shapes_v1.UserV1),
+        ("/api/v1/logs?jobname=failed", shapes_v1.DoneV1),
+        ("/api/v1/filelist?path=/pfs/local/home/described", shapes_v1.FileListV1),
     ],
 )
 def test_answers_have_the_shape_they_are_described_with(

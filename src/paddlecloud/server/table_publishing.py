@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from paddlecloud.server.routers import publishing
 from paddlecloud.server.routing import Access, Change, Param, Route, Work
-from paddlecloud.wire import published, routes, shapes
+from paddlecloud.wire import published, routes, shapes_v1
 
 _OURS = [
     Route(
@@ -61,7 +61,7 @@ _FIRST = [
         publishing.revoke_v1,
         "End every link to a file",
         body=published.PublishBodyV1,
-        answers={200: shapes.DoneV1},
+        answers={200: shapes_v1.DoneV1},
         change=Change.ATOMIC,
         dialect="v1",
     ),

@@ -9,7 +9,7 @@ from typing import Any
 from paddlecloud.server.routers import v1
 from paddlecloud.server.routing import Change, Param, Route, Work
 from paddlecloud.server.services.job_rows import PHASE_FILTERS
-from paddlecloud.wire import routes, shapes
+from paddlecloud.wire import routes, shapes_v1
 
 _LIMIT = Param("limit", int, "at most this many jobs, newest first", 100, 1, 1000)
 _CURSOR = Param("cursor", str, "`next` of a page of GET /api/v2/jobs")
@@ -22,8 +22,8 @@ _KILL = Route(
     routes.V1_JOBS,
     v1.kill,
     "Kill a job; with rm also remove it from history",
-    body=shapes.KillBodyV1,
-    answers={200: shapes.DoneV1},
+    body=shapes_v1.KillBodyV1,
+    answers={200: shapes_v1.DoneV1},
     change=Change.ATOMIC,
     dialect="v1",
 )
@@ -32,8 +32,8 @@ _SUBMIT = Route(
     routes.V1_JOBS,
     v1.submit,
     "Submit a job. pservers left out means as many as trainers; the package is uploaded before",
-    body=shapes.SubmitBodyV1,
-    answers={200: shapes.DoneV1},
+    body=shapes_v1.SubmitBodyV1,
+    answers={200: shapes_v1.DoneV1},
     change=Change.OWN,
     dialect="v1",
 )
@@ -50,7 +50,7 @@ _SAME = [
             Param("n", int, "lines per replica", 10, 0, 1_000_000),
             Param("w", str, "only this replica, e.g. <job>-trainer-0", ""),
         ),
-        answers={200: shapes.DoneV1},
+        answers={200: shapes_v1.DoneV1},
         work=Work.LOGS,
         dialect="v1",
     ),
@@ -59,7 +59,7 @@ _SAME = [
         routes.V1_TOKEN2USER,
         v1.token2user,
         "Whose token this is",
-        answers={200: shapes.UserV1},
+        answers={200: shapes_v1.UserV1},
         dialect="v1",
     ),
     Route(
@@ -78,7 +78,7 @@ _SAME = [
         "Upload a file (part `file`); parents are made, an existing file is replaced",
         params=(_PATH,),
         body_type="multipart/form-data",
-        answers={200: shapes.DoneV1},
+        answers={200: shapes_v1.DoneV1},
         work=Work.UPLOAD,
         change=Change.OWN,
         dialect="v1",
@@ -89,7 +89,7 @@ _SAME = [
         v1.list_files,
         "The names in a directory",
         params=(_PATH, Param("dc", str, "the datacenter, checked against the path", "")),
-        answers={200: shapes.FileListV1},
+        answers={200: shapes_v1.FileListV1},
         dialect="v1",
     ),
 ]
@@ -100,7 +100,7 @@ _PLAIN = [
         v1.list_jobs,
         "The caller's jobs as they were asked for, newest first",
         params=(_PHASE, _LIMIT, _CURSOR),
-        answers={200: shapes.JobListV1},
+        answers={200: shapes_v1.JobListV1},
         dialect="v1",
     ),
     Route(
@@ -109,7 +109,7 @@ _PLAIN = [
         v1.pservers,
         "Parameter servers of the caller's jobs",
         params=(_LIMIT,),
-        answers={200: shapes.ItemsInMsgV1},
+        answers={200: shapes_v1.ItemsInMsgV1},
         dialect="v1",
     ),
     Route(
@@ -118,7 +118,7 @@ _PLAIN = [
         v1.workers,
         "The replicas of a job, or of all",
         params=(_JOBNAME, _LIMIT),
-        answers={200: shapes.ItemsInMsgV1},
+        answers={200: shapes_v1.ItemsInMsgV1},
         dialect="v1",
     ),
     Route(
@@ -126,7 +126,7 @@ _PLAIN = [
         routes.V1_QUOTA,
         v1.quota,
         "Limits and what is in use",
-        answers={200: shapes.QuotaV1},
+        answers={200: shapes_v1.QuotaV1},
         dialect="v1",
     ),
 ]
@@ -150,7 +150,7 @@ def _with_slash() -> Iterator[Route]:
             handler=handler,
             summary=summary,
             params=params,
-            answers={200: shapes.ObjectListV1},
+            answers={200: shapes_v1.ObjectListV1},
         )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from paddlecloud.wire import pfs_shapes, records, routes, shapes
+from paddlecloud.wire import pfs_shapes, records, routes, shapes_v1
 
 BYTES = "application/octet-stream"
 DOWNLOAD = "application/force-download"
