@@ -53,6 +53,7 @@ class FileService:
     """The file server: a child of ours, or one that runs elsewhere."""
 
     url: str = ""  # PADDLECLOUD_PFS_URL; an outside one, reached there by us and by clients
+    knows_secret: bool = False  # PADDLECLOUD_PFS_SECRET=1: it has a copy of secrets/pfs-relay
     port: int = 0  # PADDLECLOUD_PFS_PORT of our own; 0 = any free port, told in /api/v2/status
     # What an account may store unless its own quota says otherwise; None = no limit.
     storage_bytes: int | None = None  # PADDLECLOUD_STORAGE_BYTES, e.g. 100Gi
@@ -171,6 +172,7 @@ def load(env: Mapping[str, str] | None = None) -> Configuration:
         ),
         files=FileService(
             url=_service_url(env, "PADDLECLOUD_PFS_URL"),
+            knows_secret=bool(_number(env, "PADDLECLOUD_PFS_SECRET", 0, 0, 1)),
             port=_number(env, "PADDLECLOUD_PFS_PORT", 0, 0, 65535),
             storage_bytes=_quantity(env, "PADDLECLOUD_STORAGE_BYTES"),
             storage_files=_quantity(env, "PADDLECLOUD_STORAGE_FILES"),

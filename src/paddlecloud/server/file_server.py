@@ -45,6 +45,9 @@ class FileServer:
         self.url = configuration.files.url
         self.port = 0
         self.state = "outside" if self.url else "off"
+        self.secret = ""
+        if configuration.files.knows_secret:
+            self.secret = secret_text(configuration.storage.state_dir, SECRET)
 
     def start(self, server_url: str, tls: certificates.ServerFiles | None) -> None:
         """Begin; returns at once."""
@@ -69,14 +72,19 @@ class FileServer:
         )
 
     def proof(self, authorization: str, facts: bytes) -> list[Header]:
-        """What tells it who calls: elsewhere, the caller's own token."""
+        """What tells it who calls: our word, if it can know it for ours, else the own token."""
+        if self.secret:
+            return [
+                (b"pfs-relay", self.secret.encode()),
+                (b"pfs-caller", base64.b64encode(facts)),
+            ]
         return [(b"authorization", authorization.encode("latin-1"))] if authorization else []
 
 
 class ChildFileServer(FileServer):
     def __init__(self, configuration: Configuration) -> None:
         super().__init__(configuration)
-        self._secret = secret_text(configuration.storage.state_dir, SECRET)
+        self.secret = secret_text(configuration.storage.state_dir, SECRET)
         self._is_stopping = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._thread: threading.Thread | None = None
@@ -119,11 +127,12 @@ class ChildFileServer(FileServer):
         state_dir = self.configuration.storage.state_dir
         words = [sys.executable, "-m", "paddlecloud.pfs.serving"]
         words += ["--root", str(state_dir / "pfs"), "--server", server_url]
-        words += ["--fd", str(self._socket.fileno()), "--parent", str(os.getpid())]
+        words += ["--listen-fd", str(self._socket.fileno()), "--parent", str(os.getpid())]
         words += ["--relay-secret", str(secrets_dir(state_dir) / SECRET)]
         words += ["--datacenter", self.configuration.engines.cluster]
         if tls is not None:
-            words += ["--cert", str(tls.cert), "--key", str(tls.key), "--server-ca", str(tls.ca)]
+            words += ["--tls-cert", str(tls.cert), "--tls-key", str(tls.key)]
+            words += ["--server-ca", str(tls.ca)]
         return words
 
     def _keep(self, command: list[str]) -> None:
@@ -173,12 +182,6 @@ class ChildFileServer(FileServer):
             self.configuration.listening.host, self.configuration.listening.host
         )
         return Target(host=host, port=self.port, tls=self._tls)
-
-    def proof(self, authorization: str, facts: bytes) -> list[Header]:
-        return [
-            (b"pfs-relay", self._secret.encode()),
-            (b"pfs-caller", base64.b64encode(facts)),
-        ]
 
 
 def make(configuration: Configuration) -> FileServer:

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
-        ("jobs", "0001_initial"),
+        ("jobs", "0002_engine_epoch"),
     ]
 
     operations = [
