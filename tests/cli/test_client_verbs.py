@@ -243,7 +243,7 @@ def test_what_is_not_there_is_named(
 def test_an_unknown_action_on_accounts_is_met_with_the_known_ones(run: Run) -> None:
     done = run("account", "remove", "bob")
     assert done.code == 2
-    assert "account cannot remove; it can add, list, quota, token, cert" in done.err
+    assert "account cannot remove; it can add, list, quota, token, cert, tokens," in done.err
 
 
 def test_ls_prints_one_name_per_line(server: ScriptedServer, run: Run) -> None:
@@ -291,8 +291,8 @@ def test_account_quota_keeps_what_is_not_named(server: ScriptedServer, run: Run)
 def test_account_list_is_a_table(server: ScriptedServer, run: Run) -> None:
     server.routes["GET /api/v2/accounts"] = Answer({"items": [BOB]})
     assert run("account", "list").out == (
-        "NAME   ADMIN   CPU     MEMORY   GPU     REPLICAS   AGE\n"
-        "bob    no      <nil>   8Gi      <nil>   <nil>      1h\n"
+        "NAME   ADMIN   ENABLED   CPU     MEMORY   GPU     REPLICAS   AGE\n"
+        "bob    no      yes       <nil>   8Gi      <nil>   <nil>      1h\n"
     )
 
 

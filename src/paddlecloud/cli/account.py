@@ -1,4 +1,4 @@
-"""`paddlecloud account`: people and their limits, for the administrator.
+"""`paddlecloud account`: people, their limits and what they log in with.
 
 A token is a secret: it is printed only by `account token`, whose whole purpose it is.
 """
@@ -16,15 +16,28 @@ from paddlecloud.forms.go_flags import Flag, Kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
-USAGE = "paddlecloud account add NAME | list | quota NAME [limits] | token NAME | cert NAME"
+USAGE = (
+    "paddlecloud account"
+    " add|list|quota|token|cert|tokens|revoke|password|disable|enable [NAME] [flags]"
+)
 HELP = """
   add NAME      make an account; --password-stdin reads its password from the standard input
   list          all accounts and their limits
   quota NAME    set the limits that are given, keep the others; `none` lifts one
   token NAME    print a new token for NAME: a secret, give it to nobody else
-  cert NAME     write NAME.pem, NAME-key.pem and ca.pem for a login by certificate
+  cert NAME     write NAME.pem, NAME-key.pem and ca.pem for a login by certificate;
+                --list shows those issued before
+  tokens NAME   the tokens of NAME: id, beginning, when made and last used
+  revoke NAME   end one token (--token), one certificate (--cert) or all of both (--all)
+  password NAME change a password: asked for twice, or one line with --stdin
+  disable NAME  refuse every login of NAME from now on; its jobs go on, or --kill-jobs
+  enable NAME   let NAME in again
+
+Everybody may use cert --list, tokens, revoke and password for themselves, and leave out NAME;
+the rest is for administrators.
 
 Examples:
   paddlecloud account add bob
@@ -32,6 +45,8 @@ Examples:
   paddlecloud account quota bob --storage 100Gi --files 1000000
   paddlecloud account token bob
   paddlecloud account cert bob --dir ./bob
+  paddlecloud account revoke bob --token 7
+  paddlecloud account disable bob --kill-jobs
 """
 FLAGS = (
     Flag(("--admin",), Kind.BOOL, meaning="add: may do what you may"),
@@ -44,9 +59,18 @@ FLAGS = (
     Flag(("--files",), value="N", meaning="quota: files stored in all, or none"),
     Flag(("--expires-in",), value="TIME", meaning="token: dies after 12h, 30d (default never)"),
     Flag(("--dir",), value="FOLDER", meaning="cert: where to write (default here)"),
+    Flag(("--list",), Kind.BOOL, meaning="cert: show what was issued, make nothing"),
+    Flag(("--token",), value="ID", meaning="revoke: this token"),
+    Flag(("--cert",), value="SERIAL", meaning="revoke: this certificate"),
+    Flag(("--all",), Kind.BOOL, meaning="revoke: every token and certificate"),
+    Flag(("--reason",), value="TEXT", meaning="revoke: what its holder is told"),
+    Flag(("--stdin",), Kind.BOOL, meaning="password: read it from the standard input, one line"),
+    Flag(("--kill-jobs",), Kind.BOOL, meaning="disable: end the jobs too"),
     output_flag("table", "wide", "json", "yaml", "name"),
 )
-HINT = "administrators with a password change and disable accounts at /admin/"
+HINT = "an account is not removed, because its jobs and files have its name; disable it"
+_ACCESS = ("tokens", "revoke", "password", "disable", "enable")
+_KNOWN = ("add", "list", "quota", "token", "cert", *_ACCESS)
 STORED = ("storage", "files")  # left alone unless given: the platform has a default for them
 LIMITS = ("cpu", "memory", "gpu", "replicas", *STORED)
 
@@ -57,12 +81,25 @@ def run(session: Session) -> int:
     if action == "list" and not names:
         return _list(session)
     actions = {"add": _add, "quota": _quota, "token": _token, "cert": _cert}
-    if action in actions and len(names) == 1:
+    is_cert_list = action == "cert" and (session.parsed.switch("list") or not names)
+    if is_cert_list or action in ("tokens", "revoke", "password"):
+        if len(names) <= 1:
+            return _access(session, "certificates" if is_cert_list else action, *names)
+    elif action in _ACCESS and len(names) == 1:
+        return _access(session, action, names[0])
+    elif action in actions and len(names) == 1:
         return actions[action](session, names[0])
-    known = ("add", "list", "quota", "token", "cert")
-    if action and action not in known:
-        raise InvalidInput(f"account cannot {action}; it can {', '.join(known)}", hint=HINT)
+    if action and action not in _KNOWN:
+        raise InvalidInput(f"account cannot {action}; it can {', '.join(_KNOWN)}", hint=HINT)
     raise InvalidInput("account needs an action and a name", hint=f"usage: {USAGE}")
+
+
+def _access(session: Session, action: str, name: str = "") -> int:
+    """Without a name it is the caller."""
+    from paddlecloud.cli import account_access
+
+    act: Callable[[Session, str], int] = getattr(account_access, action)
+    return act(session, name or session.client.whoami()["name"])
 
 
 def _add(session: Session, name: str) -> int:
@@ -96,8 +133,9 @@ def _list(session: Session) -> int:
         limits: dict[str, Any] = account["limits"]  # type: ignore[assignment]
         shown = [tables.NIL if limits.get(key) is None else str(limits[key]) for key in columns]
         admin = "yes" if account["admin"] else "no"
-        rows.append((account["name"], admin, *shown, times.age(account["created_at"])))
-    headers = ("NAME", "ADMIN", *(key.upper() for key in columns), "AGE")
+        enabled = "yes" if account.get("enabled", True) else "no"
+        rows.append((account["name"], admin, enabled, *shown, times.age(account["created_at"])))
+    headers = ("NAME", "ADMIN", "ENABLED", *(key.upper() for key in columns), "AGE")
     session.write(tables.render(headers, rows, session.terminal))
     return 0
 

@@ -11,17 +11,22 @@ import base64
 import binascii
 import hashlib
 import hmac
+import logging
 import secrets
 import threading
 import time
 from dataclasses import dataclass
 
 from paddlecloud.core.errors import NotLoggedIn
-from paddlecloud.server.database import fetch
+from paddlecloud.server.database import fetch, writing
 from paddlecloud.server.exchange import Request
+
+log = logging.getLogger(__name__)
 
 TOKEN_PREFIX = "pct_"
 _TRUST_S = 30.0
+# When a token was last used is written down this seldom: a row per request would be a write each.
+USE_NOTED_EVERY_S = 300.0
 _REMEMBERED = 10_000
 _HINT = "log in again, or ask the administrator for a token (paddlecloud account token NAME)"
 
@@ -121,18 +126,38 @@ def _by_token(token: str) -> Principal:
     if known is not None:
         return known
     rows = fetch(
-        "SELECT a.id, a.username, a.is_staff, t.job_id, t.expires_at FROM accounts_apitoken t"
-        " JOIN accounts_account a ON a.id = t.account_id WHERE t.digest = %s AND a.is_active",
+        "SELECT a.id, a.username, a.is_staff, t.job_id, t.expires_at, a.is_active, t.last_used_at"
+        " FROM accounts_apitoken t JOIN accounts_account a ON a.id = t.account_id"
+        " WHERE t.digest = %s",
         (proof,),
     )
     now = time.time()
     if not rows or (rows[0][4] is not None and rows[0][4] <= now):
         raise NotLoggedIn("the token is unknown, expired or revoked", hint=_HINT)
-    account_id, name, is_staff, job_id, expires_at = rows[0]
+    account_id, name, is_staff, job_id, expires_at, is_active, last_used_at = rows[0]
+    if not is_active:
+        raise _disabled(name)
+    if not job_id and (last_used_at or 0.0) < now - USE_NOTED_EVERY_S:
+        _note_use(proof, now)
     principal = Principal(account_id, name, bool(is_staff) and not job_id, job_id or "")
     trust_s = _TRUST_S if expires_at is None else min(_TRUST_S, expires_at - now)
     _memory.keep(proof, principal, trust_s)
     return principal
+
+
+def _disabled(name: str) -> NotLoggedIn:
+    """Said only to who has proved to be that account."""
+    return NotLoggedIn(f"the account {name} is disabled", hint="ask the administrator")
+
+
+def _note_use(proof: str, at: float) -> None:
+    from paddlecloud.server.accounts.models import ApiToken
+
+    try:
+        with writing():
+            ApiToken.objects.filter(digest=proof).update(last_used_at=at)
+    except Exception as error:  # a full disk must not keep anybody out
+        log.warning("the use of a token was not noted: %s", error)
 
 
 def _by_password(credentials: str, address: str) -> Principal:
@@ -155,12 +180,18 @@ def _by_password(credentials: str, address: str) -> Principal:
 
 def _by_certificate(peer: str) -> Principal:
     """The TLS layer has checked that our CA signed it; the account must still be the same."""
-    account_id, _, name = peer.partition(":")
+    account_id, serial, name = peer.split(":", 2)
     rows = fetch(
-        "SELECT id, username, is_staff FROM accounts_account"
-        " WHERE id = %s AND username = %s AND is_active",
-        (int(account_id) if account_id.isdigit() else 0, name),
+        "SELECT a.id, a.username, a.is_staff, a.is_active, c.revoked_at, c.reason"
+        " FROM accounts_clientcertificate c JOIN accounts_account a ON a.id = c.account_id"
+        " WHERE c.serial = %s AND a.id = %s AND a.username = %s",
+        (serial, int(account_id) if account_id.isdigit() else 0, name),
     )
     if not rows:
-        raise NotLoggedIn("the client certificate names no account", hint=_HINT)
-    return Principal(rows[0][0], rows[0][1], bool(rows[0][2]))
+        raise NotLoggedIn("the client certificate is none this platform has issued", hint=_HINT)
+    _, _, is_staff, is_active, revoked_at, reason = rows[0]
+    if revoked_at is not None:
+        raise NotLoggedIn(f"the client certificate was revoked: {reason}", hint=_HINT)
+    if not is_active:
+        raise _disabled(name)
+    return Principal(rows[0][0], rows[0][1], bool(is_staff))

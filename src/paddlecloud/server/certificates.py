@@ -36,6 +36,16 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
+class Issued:
+    """A client certificate and what must be remembered of it."""
+
+    pair: Pair
+    ca_pem: bytes
+    serial: str  # hex, no leading zeros
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True)
 class ServerFiles:
     """What the listening side needs."""
 
@@ -134,8 +144,9 @@ def _read(path: Path) -> dict[str, Any]:
     return facts
 
 
-def account_certificate(state_dir: Path, name: str, account_id: int) -> tuple[Pair, bytes]:
-    """(certificate and key of the account, the CA's certificate)."""
+def account_certificate(state_dir: Path, name: str, account_id: int) -> Issued:
+    """A certificate and key for the account. Whoever asks records it: `authentication` believes
+    only those that are."""
     ca = secrets_dir(state_dir) / "ca.pem"
     if not ca.exists():
         raise Conflict(
@@ -149,14 +160,23 @@ def account_certificate(state_dir: Path, name: str, account_id: int) -> tuple[Pa
         USER_DAYS,
         "extendedKeyUsage=clientAuth\nbasicConstraints=CA:FALSE\n",
     )
-    return pair, ca.read_bytes()
+    with tempfile.NamedTemporaryFile(suffix=".pem") as file:
+        file.write(pair.cert_pem)
+        file.flush()
+        facts = _read(Path(file.name))
+    expires_at = float(ssl.cert_time_to_seconds(facts["notAfter"]))
+    return Issued(pair, ca.read_bytes(), _serial(facts), expires_at)
+
+
+def _serial(facts: dict[str, Any]) -> str:
+    return f"{int(facts['serialNumber'], 16):x}"
 
 
 def peer_of(facts: dict[str, Any] | None) -> str:
-    """`<id>:<name>` of a verified client certificate, empty without one."""
+    """`<id>:<serial>:<name>` of a verified client certificate, empty without one."""
     if not facts:
         return ""
     fields = {name: value for part in facts.get("subject", ()) for name, value in part}
     if "commonName" not in fields or "userId" not in fields:
         return ""
-    return f"{fields['userId']}:{fields['commonName']}"
+    return f"{fields['userId']}:{_serial(facts)}:{fields['commonName']}"

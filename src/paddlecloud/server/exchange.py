@@ -34,7 +34,7 @@ class Request:
     params: Mapping[str, Any] = field(default_factory=dict)
     body: bytes = b""
     scheme: str = "http"
-    peer: str = ""  # id and name in a TLS client certificate
+    peer: str = ""  # id, serial and name in a TLS client certificate
     principal: Principal | None = None
 
     @property

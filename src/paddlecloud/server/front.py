@@ -25,6 +25,7 @@ from paddlecloud.server import bridge
 from paddlecloud.server.authentication import authenticate
 from paddlecloud.server.database import forget_broken_connection, named, writing
 from paddlecloud.server.exchange import Answer, Request, error_answer, json_answer
+from paddlecloud.server.notifying import access_subject
 from paddlecloud.server.pools import Pool
 from paddlecloud.server.process import Process
 from paddlecloud.server.routing import Access, Change, Route, Table, Work
@@ -116,8 +117,13 @@ class Front:
             )
         self._held += 1
         stream = Stream(receive, send)
+        doubt = _Doubt(self._requests, request, stream)
+        subject = access_subject(request.caller.account_id)
         try:
-            answer: Answer | None = await request.route.handler(request, stream, self.followers)
+            with self._process.hub.listening(doubt, subject):
+                answer: Answer | None = await request.route.handler(request, stream, self.followers)
+            if doubt.refusal is not None and not stream.has_started:
+                raise doubt.refusal
             return answer
         except Exception as error:
             if not stream.has_started:
@@ -147,6 +153,27 @@ class Front:
             pieces.append(piece)
             if not message.get("more_body", False):
                 return b"".join(pieces)
+
+
+class _Doubt:
+    """Asks a held request again who it is, when something its account logs in with has ended."""
+
+    def __init__(self, pool: Pool, request: Request, stream: Stream) -> None:
+        self._pool = pool
+        self._request = request
+        self._stream = stream
+        self._task: asyncio.Task[None] | None = None
+        self.refusal: PaddleCloudError | None = None
+
+    def set(self) -> None:  # the hub
+        self._task = asyncio.create_task(self._look())
+
+    async def _look(self) -> None:
+        try:
+            await self._pool.run(_identify, self._request)
+        except PaddleCloudError as error:
+            self.refusal = error
+            self._stream.cut()
 
 
 def _request(scope: Scope, route: Route, segments: dict[str, str]) -> Request:

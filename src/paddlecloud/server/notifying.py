@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-Subject = tuple[str, object]  # ("job", id) or ("account", id)
+Subject = tuple[str, object]  # ("job", id), ("account", id) or ("access", id)
 
 
 def job_subject(job_id: str) -> Subject:
@@ -20,6 +20,11 @@ def job_subject(job_id: str) -> Subject:
 
 def account_subject(account_id: int) -> Subject:
     return ("account", account_id)
+
+
+def access_subject(account_id: int) -> Subject:
+    """Something the account logs in with has ended."""
+    return ("access", account_id)
 
 
 class Listener(Protocol):

@@ -53,7 +53,14 @@ class Stream:
         self._listener: Listener | None = None
         self._task: asyncio.Task[None] | None = None
         self.has_started = False
-        self.is_gone = False
+        self.is_gone = False  # the client has left, or must be sent away
+        self.is_cut = False  # who it was is no login any more
+
+    def cut(self) -> None:
+        """End it soon, as if the client had left; the end is sent all the same."""
+        self.is_gone = self.is_cut = True
+        if self._listener is not None:
+            self._listener.set()
 
     def tell(self, listener: Listener) -> None:
         """Set `listener` when the client leaves."""
@@ -78,7 +85,7 @@ class Stream:
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def finish(self) -> None:
-        if not self.is_gone:
+        if self.is_cut or not self.is_gone:
             await self._send({"type": "http.response.body", "body": b""})
 
     def close(self) -> None:

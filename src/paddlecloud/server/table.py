@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paddlecloud.server import table_v1, table_v2
+from paddlecloud.server import table_credentials, table_v1, table_v2
 from paddlecloud.server.routing import Table
 
-TABLE = Table([*table_v2.ROUTES, *table_v1.ROUTES])
+TABLE = Table([*table_v2.ROUTES, *table_credentials.ROUTES, *table_v1.ROUTES])

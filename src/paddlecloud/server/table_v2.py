@@ -298,16 +298,6 @@ ACCOUNTS = [
         change=Change.ATOMIC,
         secret_answer=True,
     ),
-    Route(
-        "POST",
-        routes.ACCOUNT_CERT,
-        accounts_v2.make_cert,
-        "A client certificate and key for an account, made anew each time (administrators)",
-        answers={201: shapes.CertShape},
-        access=Access.ADMIN,
-        change=Change.ATOMIC,
-        secret_answer=True,
-    ),
 ]
 
 ROUTES = [*PLATFORM, *JOBS, *ACCOUNTS]

@@ -336,6 +336,7 @@ class AccountShape(TypedDict):
     name: str
     id: int
     admin: bool
+    enabled: bool
     created_at: str
     limits: LimitsShape
 
@@ -356,12 +357,6 @@ class TokenBody(TypedDict):
     """`expires_in_s` left out: the token lives until it is revoked."""
 
     expires_in_s: NotRequired[int]
-
-
-class CertShape(TypedDict):
-    cert_pem: str
-    key_pem: str
-    ca_pem: str
 
 
 class RuntimeShape(TypedDict):

@@ -11,9 +11,15 @@ from django.contrib.auth.models import Group
 from django.http import HttpRequest
 
 from paddlecloud.core import names
-from paddlecloud.server import authentication
-from paddlecloud.server.accounts.models import Account, ApiToken, FailedLogins, Quota
-from paddlecloud.server.services import accounts, quotas
+from paddlecloud.core.errors import Conflict
+from paddlecloud.server.accounts.models import (
+    Account,
+    ApiToken,
+    ClientCertificate,
+    FailedLogins,
+    Quota,
+)
+from paddlecloud.server.services import accounts, credentials, quotas
 
 admin.site.unregister(Group)
 
@@ -38,6 +44,19 @@ class _ChangedAccount(UserChangeForm):  # type: ignore[misc]
     class Meta:
         model = Account
         fields = ("username", "is_active", "is_staff")
+
+    def clean(self) -> dict[str, Any]:
+        from django.core.exceptions import ValidationError
+
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if not (cleaned.get("is_active") and cleaned.get("is_staff")):
+            before = Account.objects.get(pk=self.instance.pk)
+            try:
+                if before.is_active:
+                    credentials.check_may_disable(before)
+            except Conflict as error:
+                raise ValidationError(error.message) from None
+        return cleaned
 
 
 class _QuotaInline(admin.StackedInline):
@@ -71,7 +90,7 @@ class AccountAdmin(UserAdmin):  # type: ignore[misc]
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         accounts.home_tree(obj.pk, obj.username)
-        authentication.forget_all()
+        credentials.look_again(obj.pk)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
@@ -92,11 +111,30 @@ class ApiTokenAdmin(admin.ModelAdmin):  # type: ignore[misc]
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         super().delete_model(request, obj)
-        authentication.forget_all()
+        credentials.look_again(obj.account_id)
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
+        owners = set(queryset.values_list("account_id", flat=True))
         super().delete_queryset(request, queryset)
-        authentication.forget_all()
+        for account_id in owners:
+            credentials.look_again(account_id)
+
+
+@admin.register(ClientCertificate)
+class ClientCertificateAdmin(admin.ModelAdmin):  # type: ignore[misc]
+    """To look at; `paddlecloud account revoke NAME --cert SERIAL` ends one."""
+
+    list_display = ("serial", "account", "reason")
+    search_fields = ("account__username", "serial")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
 
 
 @admin.register(FailedLogins)

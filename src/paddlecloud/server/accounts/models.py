@@ -66,9 +66,24 @@ class ApiToken(models.Model):
     )  # what a job's own token may read
     created_at = models.FloatField(default=time.time)
     expires_at = models.FloatField(null=True)
+    last_used_at = models.FloatField(null=True)  # right to `authentication.USE_NOTED_EVERY_S`
 
     def __str__(self) -> str:
         return f"{self.prefix}… ({self.scope})"
+
+
+class ClientCertificate(models.Model):
+    """A certificate our CA has signed for an account. One that is not here is not believed."""
+
+    serial = models.CharField(max_length=40, primary_key=True)  # hex, no leading zeros
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="certificates")
+    created_at = models.FloatField(default=time.time)
+    expires_at = models.FloatField()
+    revoked_at = models.FloatField(null=True)
+    reason = models.TextField(default="", blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.serial} of {self.account}"
 
 
 class Quota(models.Model):

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from paddlecloud.core.errors import Fault, InvalidInput
-from paddlecloud.server import certificates
 from paddlecloud.server.accounts.models import Account
 from paddlecloud.server.exchange import Answer, Request, json_answer
-from paddlecloud.server.process import here
 from paddlecloud.server.services import accounts, idempotency, logins, quotas, tokens
 
 
@@ -66,17 +64,3 @@ def make_token(request: Request) -> Answer:
         raise InvalidInput("must be a number of seconds above 0", field="expires_in_s")
     token = tokens.make(account.pk, expires_in_s=expires_in_s, key=idempotency.key_of(request))
     return json_answer({"token": token}, 201)
-
-
-def make_cert(request: Request) -> Answer:
-    """Every call makes a new pair: a key is given once and not kept."""
-    account = accounts.find(request.segments["name"])
-    pair, ca_pem = certificates.account_certificate(here().state_dir, account.username, account.pk)
-    return json_answer(
-        {
-            "cert_pem": pair.cert_pem.decode(),
-            "key_pem": pair.key_pem.decode(),
-            "ca_pem": ca_pem.decode(),
-        },
-        201,
-    )

@@ -106,6 +106,7 @@ def describe(account: Account) -> dict[str, Any]:
         "name": account.username,
         "id": account.pk,
         "admin": account.is_staff,
+        "enabled": account.is_active,
         "created_at": rfc3339(account.created_at),
         "limits": quotas.limits_json(account.pk),
     }

@@ -55,10 +55,3 @@ def revoke_job_tokens(job_id: str) -> None:
     """The run has ended. Call inside `writing()`."""
     if ApiToken.objects.filter(job_id=job_id).delete()[0]:
         after_commit(authentication.forget_all)
-
-
-def revoke_all(account_id: int) -> int:
-    with writing():
-        count = ApiToken.objects.filter(account_id=account_id, scope=ApiToken.USER).delete()[0]
-        after_commit(authentication.forget_all)
-    return int(count)
