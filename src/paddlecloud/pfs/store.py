@@ -21,12 +21,14 @@ from pathlib import Path
 from paddlecloud.core.errors import Conflict, InvalidInput, OutOfSpace, Unavailable
 from paddlecloud.pfs import changing, comparing, listing, promises
 from paddlecloud.pfs.batches import MOST_FILES, Batch
+from paddlecloud.pfs.copying import Copying
 from paddlecloud.pfs.digesting import Digests
 from paddlecloud.pfs.directories import Directories
 from paddlecloud.pfs.diskstore import Tree
 from paddlecloud.pfs.faults import missing, named, shown
 from paddlecloud.pfs.index import Index, Known
 from paddlecloud.pfs.owners import Owner, Places
+from paddlecloud.pfs.publishing import Services
 from paddlecloud.pfs.relative_names import split
 from paddlecloud.pfs.removing import empty_and_remove
 from paddlecloud.pfs.shapes import (
@@ -40,6 +42,7 @@ from paddlecloud.pfs.shapes import (
     UploadWish,
     UsageAnswer,
 )
+from paddlecloud.pfs.streamed_files import StreamedFile
 from paddlecloud.pfs.unfinished import FORGOTTEN_S, Uploads, left_over
 from paddlecloud.pfs.uploads import Upload
 from paddlecloud.pfs.usage import Totals, Usage
@@ -76,8 +79,9 @@ class Store:
             self.index = Index(self.places.hidden / "index.db")
             self.digests = Digests(self.index, self.promises.times)
             self._usage = Usage(self._count)
-            self._uploads = Uploads(self.places, self._usage, self.digests, sync=self.sync)
-            self._changes = changing.Changes(self.places, self._usage, self.digests, sync=self.sync)
+            self.services = Services(self._usage, self.digests, self.sync)
+            self._uploads = Uploads(self.places, self.services)
+            self._changes = changing.Changes(self.places, self.services)
             self._uploads.take_up()
             self._sweep_parts(self._uploads)
         except BaseException:
@@ -315,7 +319,8 @@ class Store:
         recursive: bool = False,
         replace: bool = False,
     ) -> Copied:
-        return self._changes.copy(owner, source, target, recursive=recursive, replace_it=replace)
+        work = Copying(self.places, self.services, owner, source, target, only_new=not replace)
+        return work.run(recursive=recursive)
 
     # --- receiving ---
 
@@ -327,6 +332,16 @@ class Store:
 
     def uploads(self, owner: Owner) -> list[UploadRow]:
         return self._uploads.rows(owner)
+
+    def begin_stream(
+        self, owner: Owner, path: PfsPath, most_bytes: int | None = None
+    ) -> StreamedFile:
+        """A file of unknown size; see `streamed_files`."""
+        if path.is_root or path.is_directory:
+            raise InvalidInput("must name a file, not a directory", field="path")
+        tree = self.places.tree(owner, path, to_write=True)
+        folder = self.places.parts_of(owner.account_id)
+        return StreamedFile(owner, (tree, path.parts), folder, self.services, most_bytes)
 
     def begin_batch(self, owner: Owner, base: PfsPath, files: int, size_bytes: int) -> Batch:
         tree = self.places.tree(owner, base, to_write=True)
@@ -357,7 +372,7 @@ class Store:
             tree,
             base,
             self.places.parts_of(owner.account_id),
-            (self._usage, self.digests, self.sync),
+            self.services,
             self._usage.reserve(owner, size_bytes, files),
             (files, size_bytes),
             are_blobs=are_blobs,

@@ -136,7 +136,7 @@ class Exchange:
         if not data:
             return
         if self._is_chunked:
-            yield from self.send(b"%x\r\n%b\r\n" % (len(data), data))
+            yield from self.send(b"%x\r\n%b\r\n" % (len(data), bytes(data)))
         else:
             yield from self.send(data)
 
