@@ -9,7 +9,6 @@ asked by `status` and by the relay.
 from __future__ import annotations
 
 import base64
-import importlib.util
 import logging
 import os
 import signal
@@ -185,6 +184,4 @@ class ChildFileServer(FileServer):
 
 
 def make(configuration: Configuration) -> FileServer:
-    if importlib.util.find_spec("paddlecloud.pfs.serving.process") is None:
-        return FileServer(configuration)
     return FileServer(configuration) if configuration.files.url else ChildFileServer(configuration)

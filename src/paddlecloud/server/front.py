@@ -28,6 +28,7 @@ from paddlecloud.server.exchange import Answer, Request, error_answer, json_answ
 from paddlecloud.server.notifying import access_subject
 from paddlecloud.server.pools import Pool
 from paddlecloud.server.process import Process
+from paddlecloud.server.relaying import Relay, Relays
 from paddlecloud.server.routing import Access, Change, Route, Table, Work
 from paddlecloud.server.services import idempotency
 from paddlecloud.server.streams import Stream, send_answer
@@ -53,6 +54,7 @@ class Front:
         self.uploads = Pool("upload", threads.uploads)
         self.followers = Pool("follower", 2)
         self._held = 0
+        self._relays = Relays(process.files, self._limits.followers)
         self._pages = bridge.Bridge(self._limits.body_bytes, self._requests)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -83,7 +85,12 @@ class Front:
         if route is _NOWHERE:
             await self._requests.run(_identify, request)  # 401 before 404: nothing to learn here
             return _no_such_route(request, methods)
-        request.params = route.parse_query(scope["query_string"])
+        if route.work is not Work.RELAY:
+            request.params = route.parse_query(scope["query_string"])
+        if route.work in (Work.RELAY, Work.ERRAND):
+            errand: Any = await self._requests.run(execute, request)
+            await self._relays.run(Relay(scope, receive, send, errand))
+            return None
         if route.work is Work.THREAD:
             if request.method in ("POST", "PUT", "DELETE", "PATCH"):
                 request.body = await self._read_body(request, receive)

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from paddlecloud.server import table_credentials, table_v1, table_v2
+from paddlecloud.server import (
+    table_credentials,
+    table_pfs,
+    table_publishing,
+    table_v1,
+    table_v2,
+)
 from paddlecloud.server.routing import Table
 
-TABLE = Table([*table_v2.ROUTES, *table_credentials.ROUTES, *table_v1.ROUTES])
+TABLE = Table(
+    [
+        *table_v2.ROUTES,
+        *table_credentials.ROUTES,
+        *table_publishing.ROUTES,
+        *table_pfs.ROUTES,
+        *table_v1.ROUTES,
+    ]
+)

@@ -15,7 +15,6 @@ _LIMIT = Param("limit", int, "at most this many jobs, newest first", 100, 1, 100
 _CURSOR = Param("cursor", str, "`next` of a page of GET /api/v2/jobs")
 _PHASE = Param("phase", str, f"one of {', '.join(PHASE_FILTERS)}", "all")
 _JOBNAME = Param("jobname", str, "name or id of the job", "")
-_PATH = Param("path", str, "/pfs/<datacenter>/home/<user>/… or /pfs/<datacenter>/public/…", "")
 
 _KILL = Route(
     "DELETE",
@@ -60,36 +59,6 @@ _SAME = [
         v1.token2user,
         "Whose token this is",
         answers={200: shapes_v1.UserV1},
-        dialect="v1",
-    ),
-    Route(
-        "GET",
-        routes.V1_FILE,
-        v1.get_file,
-        "Download a file",
-        params=(_PATH,),
-        answers={200: "application/force-download"},
-        dialect="v1",
-    ),
-    Route(
-        "POST",
-        routes.V1_FILE,
-        v1.put_file,
-        "Upload a file (part `file`); parents are made, an existing file is replaced",
-        params=(_PATH,),
-        body_type="multipart/form-data",
-        answers={200: shapes_v1.DoneV1},
-        work=Work.UPLOAD,
-        change=Change.OWN,
-        dialect="v1",
-    ),
-    Route(
-        "GET",
-        routes.V1_FILELIST,
-        v1.list_files,
-        "The names in a directory",
-        params=(_PATH, Param("dc", str, "the datacenter, checked against the path", "")),
-        answers={200: shapes_v1.FileListV1},
         dialect="v1",
     ),
 ]

@@ -7,17 +7,13 @@ status codes. Everything is done by the same services as in our own interface.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
-from urllib.parse import quote
 
-from paddlecloud.core.errors import InvalidInput, Unavailable
+from paddlecloud.core.errors import InvalidInput
 from paddlecloud.server.exchange import Answer, Request, json_answer
 from paddlecloud.server.front import REPLAYED
-from paddlecloud.server.pools import Pool
 from paddlecloud.server.process import here
 from paddlecloud.server.services import (
-    files,
     job_rows,
     lists_v1,
     logs,
@@ -110,54 +106,3 @@ def quota(request: Request) -> Answer:
 
 def token2user(request: Request) -> Answer:
     return json_answer({"code": 200, "msg": "", "user": request.caller.name})
-
-
-# --- files -----------------------------------------------------------------------------------
-
-
-def _path(request: Request) -> str:
-    path: str = request.params["path"]
-    if not path:
-        raise InvalidInput("path is needed", field="path")
-    return path
-
-
-def list_files(request: Request) -> Answer:
-    found = files.names(request.caller, _path(request), request.params["dc"])
-    return json_answer({"code": 200, "msg": "", "items": found})
-
-
-def get_file(request: Request) -> Answer:
-    fd, size_bytes, name = files.open_to_read(request.caller, _path(request))
-    headers = [
-        (b"content-type", b"application/force-download"),
-        (b"content-disposition", f"attachment; filename*=UTF-8''{quote(name, safe='')}".encode()),
-    ]
-    return Answer(200, headers=headers, file=fd, file_bytes=size_bytes)
-
-
-async def put_file(
-    request: Request,
-    receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
-    pool: Pool,
-) -> Answer:
-    receiver = await pool.run(
-        files.FileReceiver,
-        request.caller,
-        _path(request),
-        request.headers.get("content-type", ""),
-    )
-    more = True
-    try:
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise Unavailable("the client went away in the middle of its file")
-            more = message.get("more_body", False)
-            if data := message.get("body", b""):
-                await pool.run(receiver.write, data)
-    except BaseException as error:
-        receiver.abandon(error)
-        raise
-    await pool.run(receiver.finish)
-    return json_answer({"code": 200, "msg": ""})

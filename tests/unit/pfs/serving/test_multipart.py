@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlecloud.core.errors import InvalidInput
-from paddlecloud.server.multipart import FilePart
+from paddlecloud.pfs.serving.multipart import FilePart, boundary_of
 
 TYPE = "multipart/form-data; boundary=Ab"
 
@@ -24,7 +24,7 @@ def _field(name: bytes, value: bytes) -> bytes:
 
 
 def _parse(body: bytes, cuts: list[int]) -> bytes:
-    part = FilePart(TYPE)
+    part = FilePart(boundary_of(TYPE))
     places = [0, *sorted(cut % (len(body) + 1) for cut in cuts), len(body)]
     found = b"".join(part.feed(body[start:end]) for start, end in itertools.pairwise(places))
     part.finish()
@@ -48,7 +48,7 @@ def test_finds_the_file_wherever_the_body_is_cut(data: bytes, cuts: list[int]) -
 
 
 def test_holds_back_no_more_than_a_boundary() -> None:
-    part = FilePart(TYPE)
+    part = FilePart(boundary_of(TYPE))
     part.feed(_body(b"")[: -len(b"\r\n--Ab--\r\n")])
     assert len(part.feed(b"x" * 100_000)) >= 100_000 - 10
 
@@ -76,4 +76,4 @@ def test_refuses_what_it_does_not_understand(body: bytes) -> None:
 )
 def test_refuses_a_content_type_without_a_usable_boundary(content_type: str) -> None:
     with pytest.raises(InvalidInput):
-        FilePart(content_type)
+        FilePart(boundary_of(content_type))
