@@ -36,7 +36,7 @@ _KINDS = (
     (r"\b(\d+ of )?\d+ cpu\b", "N cpu"),
     (r"\b(cores|cpu|revision|start_\w+_s)(\"?): ?[\"']?[\d.]+[\"']?", r"\1\2: N"),
     (r"\b(\d+h)?(\d+m)?\d+(\.\d+)?s\b|\b\d+m\b", "AGO"),
-    (r"\b[0-9a-f]{40,64}\b", "DIGEST"),
+    (r"\b[0-9a-f]{28,64}\b", "DIGEST"),
     (r"\.venv/bin/python[\d.]*", "PYTHON"),
     (r"[ \t]+", " "),
 )

@@ -45,7 +45,7 @@ def tokens(session: Session, name: str) -> int:
     rows = [
         (
             str(item["id"]),
-            f"{item['prefix']}..." + (" (this one)" if item["current"] else ""),
+            item["prefix"] + (" (this one)" if item["current"] else ""),
             _ago(item["created_at"]),
             _ago(item["last_used_at"]) if item["last_used_at"] else "never",
             times.for_reading(item["expires_at"]) or "never",
