@@ -17,16 +17,21 @@ from pathlib import Path
 
 from paddlecloud.core.errors import Conflict, InvalidInput, PaddleCloudError, TooLarge
 from paddlecloud.pfs import syscalls
-from paddlecloud.pfs.digesting import Digests
 from paddlecloud.pfs.directories import Directories, Parts
 from paddlecloud.pfs.diskstore import Tree
 from paddlecloud.pfs.faults import name_error
 from paddlecloud.pfs.owners import Owner
-from paddlecloud.pfs.publishing import EXECUTABLE_MODE, PLAIN_MODE, replace, sync_directory
+from paddlecloud.pfs.publishing import (
+    EXECUTABLE_MODE,
+    PLAIN_MODE,
+    Services,
+    replace,
+    sync_directory,
+)
 from paddlecloud.pfs.relative_names import check_name, split
 from paddlecloud.pfs.removing import empty_and_remove
 from paddlecloud.pfs.shapes import BatchResult
-from paddlecloud.pfs.usage import Reservation, Usage
+from paddlecloud.pfs.usage import Reservation
 from paddlecloud.wire.digests import LEAF_BYTES, is_digest, leaf_hash
 from paddlecloud.wire.records import Head, Kind
 
@@ -58,7 +63,7 @@ class Batch:
         tree: Tree,
         base: Parts,
         parts_folder: Path,
-        services: tuple[Usage, Digests, bool],
+        services: Services,
         reservation: Reservation,
         announced: tuple[int, int],
         *,
@@ -67,7 +72,8 @@ class Batch:
         self._owner = owner
         self._tree = tree
         self._base = base
-        self._usage, self._digests, self._sync = services
+        self._usage, self._digests = services.usage, services.digests
+        self._sync = services.sync
         self._reservation = reservation
         self._files_left, self._bytes_left = announced
         self._are_blobs = are_blobs

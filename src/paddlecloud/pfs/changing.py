@@ -10,22 +10,18 @@ import os
 import secrets
 import stat
 from collections.abc import Sequence
-from pathlib import Path
 
 from paddlecloud.core.errors import Conflict, InvalidInput
 from paddlecloud.pfs import syscalls
-from paddlecloud.pfs.copying import copy_bytes
-from paddlecloud.pfs.digesting import Digests, is_same
-from paddlecloud.pfs.directories import Directories, Parts
+from paddlecloud.pfs.directories import Directories
 from paddlecloud.pfs.diskstore import Tree
 from paddlecloud.pfs.faults import missing, named, shown
 from paddlecloud.pfs.listing import count as count_below
-from paddlecloud.pfs.listing import walk
 from paddlecloud.pfs.owners import Owner, Places
-from paddlecloud.pfs.publishing import dress, replace, standing, sync_directory
+from paddlecloud.pfs.publishing import Services, standing, sync_directory
 from paddlecloud.pfs.removing import remove_in
-from paddlecloud.pfs.shapes import Copied, Entry, Removed
-from paddlecloud.pfs.usage import Totals, Usage
+from paddlecloud.pfs.shapes import Entry, Removed
+from paddlecloud.pfs.usage import Totals
 from paddlecloud.wire.pfspath import PfsPath
 
 _FEW = 2
@@ -33,11 +29,12 @@ _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Changes:
-    def __init__(self, places: Places, usage: Usage, digests: Digests, *, sync: bool) -> None:
+    def __init__(self, places: Places, services: Services) -> None:
         self._places = places
-        self._usage = usage
-        self._digests = digests
-        self._sync = sync
+        self._services = services
+        self._usage = services.usage
+        self._digests = services.digests
+        self._sync = services.sync
 
     def make_directories(self, owner: Owner, paths: Sequence[PfsPath]) -> list[str]:
         """All of them, with their parents; those that were there already too."""
@@ -166,36 +163,6 @@ class Changes:
             os.close(folder)
         return Removed(shown(path), gone.files, gone.size_bytes)
 
-    # --- copying ---
-
-    def copy(
-        self, owner: Owner, source: PfsPath, target: PfsPath, *, recursive: bool, replace_it: bool
-    ) -> Copied:
-        from_tree = self._places.tree(owner, source)
-        to_tree = self._places.tree(owner, target, to_write=True)
-        if target.is_root:
-            raise InvalidInput("must name a file or a directory in your home", field="to")
-        with named(source), Directories(from_tree) as dirs:
-            if source.is_root:
-                is_directory = True
-            else:
-                fd = dirs.open(source.parts[:-1])
-                facts = os.stat(source.name, dir_fd=fd, follow_symlinks=False)
-                self._check_served(from_tree, facts, source)
-                is_directory = stat.S_ISDIR(facts.st_mode)
-            if not is_directory:
-                wanted: list[tuple[Parts, os.stat_result]] = [((), facts)]
-            elif not recursive:
-                raise InvalidInput(f"{shown(source)} is a directory", field="from", hint="use -r")
-            elif target.is_below(source):
-                raise InvalidInput(f"{shown(target)} lies in {shown(source)}", field="to")
-            else:
-                found = walk(from_tree, dirs, source.parts, recursive=True)
-                wanted = [(parts, facts) for parts, facts in found if facts is not None]
-        work = _Copying(self._usage, self._digests, owner, self._sync)
-        work.folder = self._places.parts_of(owner.account_id)
-        return work.run((from_tree, source.parts), (to_tree, target), wanted, replace_it)
-
 
 def _set_aside(fd: int, name: str, folder: int, aside: str) -> None:
     try:
@@ -214,101 +181,6 @@ def _delete(folder: int, aside: str) -> Totals:
         return remove_in(folder, aside)
     os.unlink(aside, dir_fd=folder)
     return Totals(files=1, size_bytes=facts.st_size if stat.S_ISREG(facts.st_mode) else 0)
-
-
-class _Copying:
-    """One copy of a file or a tree."""
-
-    folder: Path
-
-    def __init__(self, usage: Usage, digests: Digests, owner: Owner, sync: bool) -> None:
-        self._usage = usage
-        self._digests = digests
-        self._owner = owner
-        self._sync = sync
-
-    def run(
-        self,
-        source: tuple[Tree, Parts],
-        target: tuple[Tree, PfsPath],
-        wanted: list[tuple[Parts, os.stat_result]],
-        replace_it: bool,
-    ) -> Copied:
-        files = [(parts, facts) for parts, facts in wanted if stat.S_ISREG(facts.st_mode)]
-        size_bytes = sum(facts.st_size for _, facts in files)
-        to_tree, path = target
-        reservation = self._usage.reserve(self._owner, size_bytes, len(files))
-        try:
-            with (
-                Directories(source[0]) as from_dirs,
-                Directories(to_tree) as to_dirs,
-                named(path),
-            ):
-                if wanted != [((), files[0][1])] if files else True:
-                    to_dirs.open(path.parts, create=True)
-                for parts, facts in wanted:
-                    if stat.S_ISDIR(facts.st_mode):
-                        to_dirs.open(path.parts + parts, create=True)
-                for parts, _ in files:
-                    place = source[1] + parts
-                    self._one(
-                        source[0],
-                        from_dirs,
-                        place,
-                        (to_tree, to_dirs),
-                        path.parts + parts,
-                        replace_it,
-                    )
-                if self._sync:
-                    to_dirs.sync_made()
-        finally:
-            reservation.release()
-        return Copied(len(files), size_bytes)
-
-    def _one(
-        self,
-        from_tree: Tree,
-        from_dirs: Directories,
-        source: Parts,
-        target: tuple[Tree, Directories],
-        parts: Parts,
-        replace_it: bool,
-    ) -> None:
-        to_tree, to_dirs = target
-        fd, facts = from_tree.open_file_in(from_dirs.open(source[:-1]), source[-1])
-        part = f"copy-{secrets.token_hex(8)}"
-        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            new = os.open(part, _NEW, 0o600, dir_fd=folder)
-            try:
-                copy_bytes(fd, new, facts.st_size)
-                dress(to_tree, new, executable=bool(facts.st_mode & stat.S_IXUSR), mtime_ns=None)
-                if self._sync:
-                    os.fsync(new)
-                before = os.fstat(new)
-                parent = to_dirs.open(parts[:-1], create=True)
-                with self._usage.publishing(self._owner) as count:
-                    if not replace_it:
-                        syscalls.rename_new(folder, part, parent, parts[-1])
-                        count(before.st_size, 1)
-                    else:
-                        replace(folder, part, parent, parts[-1], before.st_size, count)
-                if self._sync:
-                    sync_directory(parent)
-                known = self._digests.known(facts)
-                if known is not None and is_same(facts, os.fstat(fd)):
-                    self._digests.learn_published(before, os.fstat(new), known.leaves)
-            except BaseException:
-                try:
-                    os.unlink(part, dir_fd=folder)
-                except FileNotFoundError:
-                    pass
-                raise
-            finally:
-                os.close(new)
-        finally:
-            os.close(folder)
-            os.close(fd)
 
 
 def totals(tree: Tree, path: PfsPath) -> Totals:

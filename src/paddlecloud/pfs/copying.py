@@ -1,9 +1,25 @@
-"""Bytes from one descriptor to another, by the kernel where it can."""
+"""Copies within the store: bytes by the kernel where it can, each file through a hidden part.
+
+Called by the store for `copy`, by snapshots and old chunk writes for their bytes. A file appears
+whole or not at all; the room for all of a copy is reserved before its first byte.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
+from dataclasses import dataclass
+
+from paddlecloud.core.errors import InvalidInput
+from paddlecloud.pfs.digesting import is_same
+from paddlecloud.pfs.directories import Directories, Parts
+from paddlecloud.pfs.faults import missing, named, shown
+from paddlecloud.pfs.listing import walk
+from paddlecloud.pfs.owners import Owner, Places
+from paddlecloud.pfs.publishing import Draft, Services
+from paddlecloud.pfs.shapes import Copied
+from paddlecloud.wire.pfspath import PfsPath
 
 _AT_ONCE_BYTES = 64 << 20
 _PIECE_BYTES = 1 << 20
@@ -15,12 +31,11 @@ def copy_bytes(source: int, target: int, size_bytes: int) -> int:
     done = 0
     try:
         while done < size_bytes:
-            n = os.copy_file_range(
-                source, target, min(_AT_ONCE_BYTES, size_bytes - done), done, done
-            )
-            if n == 0:
+            at_once = min(_AT_ONCE_BYTES, size_bytes - done)
+            n_copied = os.copy_file_range(source, target, at_once, done, done)
+            if n_copied == 0:
                 return done
-            done += n
+            done += n_copied
     except OSError as error:
         if error.errno not in _KERNEL_CANNOT:
             raise
@@ -40,3 +55,86 @@ def _by_hand(source: int, target: int, at: int, end: int) -> int:
             written += os.pwrite(target, buffer[written:n_read], at + written)
         at += n_read
     return at - start
+
+
+@dataclass
+class Copying:
+    """One copy of a file or a tree: `run` it once."""
+
+    places: Places
+    services: Services
+    owner: Owner
+    source: PfsPath
+    target: PfsPath
+    only_new: bool  # an existing file is not replaced
+
+    def run(self, *, recursive: bool) -> Copied:
+        self._from = self.places.tree(self.owner, self.source)
+        self._to = self.places.tree(self.owner, self.target, to_write=True)
+        if self.target.is_root:
+            raise InvalidInput("must name a file or a directory in your home", field="to")
+        with named(self.source), Directories(self._from) as dirs:
+            wanted = self._wanted(dirs, recursive)
+        files = [(parts, facts) for parts, facts in wanted if stat.S_ISREG(facts.st_mode)]
+        size_bytes = sum(facts.st_size for _, facts in files)
+        held = self.services.usage.reserve(self.owner, size_bytes, len(files))
+        try:
+            with named(self.target), Directories(self._from) as dirs:
+                self._make_directories(wanted)
+                for parts, _ in files:
+                    self._one(dirs, parts)
+        finally:
+            held.release()
+        return Copied(len(files), size_bytes)
+
+    def _wanted(self, dirs: Directories, recursive: bool) -> list[tuple[Parts, os.stat_result]]:
+        """What is to be copied, by its place below the source; the source itself is ()."""
+        source = self.source
+        if source.is_root:
+            facts = os.fstat(dirs.open(()))
+        else:
+            fd = dirs.open(source.parts[:-1])
+            facts = os.stat(source.name, dir_fd=fd, follow_symlinks=False)
+        if not stat.S_ISDIR(facts.st_mode):
+            if not self._from.serves(facts):
+                raise missing(source, "links and devices are not served")
+            return [((), facts)]
+        if not recursive:
+            raise InvalidInput(f"{shown(source)} is a directory", field="from", hint="use -r")
+        if self.target.is_below(source):
+            raise InvalidInput(f"{shown(self.target)} lies in {shown(source)}", field="to")
+        found = walk(self._from, dirs, source.parts, recursive=True)
+        return [((), facts), *((parts, facts) for parts, facts in found if facts is not None)]
+
+    def _make_directories(self, wanted: list[tuple[Parts, os.stat_result]]) -> None:
+        with Directories(self._to) as dirs:
+            for parts, facts in wanted:
+                if stat.S_ISDIR(facts.st_mode):
+                    dirs.open(self.target.parts + parts, create=True)
+            if self.services.sync:
+                dirs.sync_made()
+
+    def _one(self, dirs: Directories, parts: Parts) -> None:
+        place = self.source.parts + parts
+        fd, facts = self._from.open_file_in(dirs.open(place[:-1]), place[-1])
+        try:
+            draft = Draft(self.places.parts_of(self.owner.account_id), self.services)
+            try:
+                copy_bytes(fd, draft.fd, facts.st_size)
+                known = self.services.digests.known(facts)
+                is_known = known is not None and is_same(facts, os.fstat(fd))
+                draft.publish(
+                    self.owner,
+                    (self._to, self.target.parts + parts),
+                    self.services.usage.nothing(self.owner),
+                    executable=bool(facts.st_mode & stat.S_IXUSR),
+                    leaves=known.leaves if known is not None and is_known else None,
+                    only_new=self.only_new,
+                )
+            except BaseException:
+                draft.discard()
+                raise
+            finally:
+                draft.close()
+        finally:
+            os.close(fd)

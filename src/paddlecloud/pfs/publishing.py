@@ -1,18 +1,26 @@
 """The moment a finished part gets its name: who pays for it, what it replaces, what is remembered.
 
-Uploads, batches, copies and old chunk writes end here. The rename and the counting happen under
-the account's lock, so two writers of one path are counted right and one of them wins whole.
+Uploads, batches, streams, copies and old chunk writes end here. The rename and the counting happen
+under the account's lock, so two writers of one path are counted right and one of them wins whole.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from paddlecloud.core.errors import Conflict
+from paddlecloud.pfs import syscalls
+from paddlecloud.pfs.digesting import Digests
+from paddlecloud.pfs.directories import Directories, Parts
 from paddlecloud.pfs.diskstore import Tree
+from paddlecloud.pfs.owners import Owner
+from paddlecloud.pfs.usage import Reservation, Usage
 
 PLAIN_MODE = 0o600
 EXECUTABLE_MODE = 0o700
@@ -35,14 +43,16 @@ def replace(
     name: str,
     size_bytes: int,
     count: Callable[[int, int], None],
+    *,
+    over_links: bool = False,
 ) -> None:
     """Rename the part over whatever file is there; the account's lock is held."""
-    old_bytes, old_files = standing(target_fd, name)
+    old_bytes, old_files = standing(target_fd, name, over_links=over_links)
     os.rename(part, name, src_dir_fd=part_fd, dst_dir_fd=target_fd)
     count(size_bytes - old_bytes, 1 - old_files)
 
 
-def standing(target_fd: int, name: str) -> tuple[int, int]:
+def standing(target_fd: int, name: str, *, over_links: bool = False) -> tuple[int, int]:
     """(bytes, files) that stand under the name now; refuses what a file cannot replace."""
     try:
         facts = os.stat(name, dir_fd=target_fd, follow_symlinks=False)
@@ -52,6 +62,8 @@ def standing(target_fd: int, name: str) -> tuple[int, int]:
         return facts.st_size, 1
     if stat.S_ISDIR(facts.st_mode):
         raise Conflict(f"{name} is a directory", field="path")
+    if over_links:
+        return 0, 1
     raise Conflict(
         f"{name} is a link or a device", field="path", hint="remove it first (paddlecloud pfs rm)"
     )
@@ -64,3 +76,80 @@ def sync_directory(fd: int) -> None:
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
             raise
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What everything that publishes needs."""
+
+    usage: Usage
+    digests: Digests
+    sync: bool
+
+
+class Draft:
+    """A hidden file of one account that will take a name, or be discarded."""
+
+    def __init__(self, folder: Path, services: Services, *, name: str = "") -> None:
+        """A new one; `name` opens one that exists."""
+        self.name = name or f"draft-{secrets.token_hex(8)}"
+        self._services = services
+        self._folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags |= 0 if name else os.O_CREAT | os.O_EXCL
+        try:
+            self.fd = os.open(self.name, flags, PLAIN_MODE, dir_fd=self._folder_fd)
+        except BaseException:
+            os.close(self._folder_fd)
+            raise
+
+    def publish(
+        self,
+        owner: Owner,
+        target: tuple[Tree, Parts],
+        reservation: Reservation,
+        *,
+        executable: bool = False,
+        mtime_ns: int | None = None,
+        leaves: Sequence[bytes] | None = None,
+        only_new: bool = False,
+        over_links: bool = False,
+    ) -> os.stat_result:
+        """Dress, fsync, rename, fsync of the directory; the index learns `leaves` if given."""
+        tree, parts = target
+        usage, sync = self._services.usage, self._services.sync
+        dress(tree, self.fd, executable=executable, mtime_ns=mtime_ns)
+        if sync:
+            os.fsync(self.fd)
+        before = os.fstat(self.fd)
+        with Directories(tree) as dirs:
+            dirs.open(parts[:-1], create=True)
+            if sync and dirs.made:
+                dirs.sync_made()
+            parent = dirs.open(parts[:-1])
+            with usage.publishing(owner) as count:
+                if only_new:
+                    syscalls.rename_new(self._folder_fd, self.name, parent, parts[-1])
+                    count(before.st_size, 1)
+                else:
+                    part = (self._folder_fd, self.name)
+                    replace(*part, parent, parts[-1], before.st_size, count, over_links=over_links)
+                reservation.release()
+            if sync:
+                sync_directory(parent)
+        after = os.fstat(self.fd)
+        if leaves is not None:
+            self._services.digests.learn_published(before, after, leaves)
+        return after
+
+    def discard(self) -> None:
+        try:
+            os.unlink(self.name, dir_fd=self._folder_fd)
+        except FileNotFoundError:
+            pass
+
+    def close(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+            os.close(self._folder_fd)
+            self.fd = -1

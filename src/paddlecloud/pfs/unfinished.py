@@ -17,15 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from paddlecloud.core.errors import InvalidInput, NotFound, OutOfSpace, PaddleCloudError
-from paddlecloud.pfs.digesting import Digests
 from paddlecloud.pfs.directories import Directories, Parts
 from paddlecloud.pfs.diskstore import Tree
 from paddlecloud.pfs.faults import named
 from paddlecloud.pfs.owners import Owner, Places
-from paddlecloud.pfs.publishing import standing
+from paddlecloud.pfs.publishing import Services, standing
 from paddlecloud.pfs.shapes import UploadRow, UploadWish
 from paddlecloud.pfs.uploads import Upload, boot_id
-from paddlecloud.pfs.usage import Usage
 from paddlecloud.wire.digests import is_digest, leaf_hash
 from paddlecloud.wire.pfspath import PfsPath
 
@@ -38,10 +36,10 @@ _Key = tuple[int, str]
 
 
 class Uploads:
-    def __init__(self, places: Places, usage: Usage, digests: Digests, *, sync: bool) -> None:
+    def __init__(self, places: Places, services: Services) -> None:
         self._places = places
-        self._services = (usage, digests, sync)
-        self._usage = usage
+        self._services = services
+        self._usage = services.usage
         self._lock = threading.RLock()
         self._live: dict[_Key, Upload] = {}
         self._done: OrderedDict[_Key, Upload] = OrderedDict()

@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from paddlecloud.core.errors import Conflict, InvalidInput
-from paddlecloud.pfs.digesting import Digests, read_leaf
-from paddlecloud.pfs.directories import Directories, Parts
+from paddlecloud.pfs.digesting import read_leaf
+from paddlecloud.pfs.directories import Parts
 from paddlecloud.pfs.diskstore import Tree
 from paddlecloud.pfs.faults import DifferentLeaves, MissingLeaves, named
 from paddlecloud.pfs.owners import Owner
-from paddlecloud.pfs.publishing import dress, replace, sync_directory
+from paddlecloud.pfs.publishing import Draft, Services
 from paddlecloud.pfs.receiving import Receiver
 from paddlecloud.pfs.shapes import Entry, UploadRow, UploadWish
-from paddlecloud.pfs.usage import Reservation, Usage
+from paddlecloud.pfs.usage import Reservation
 from paddlecloud.wire.digests import (
     DIGEST_BYTES,
     LEAF_BYTES,
@@ -59,7 +59,7 @@ class Upload:
         wish: UploadWish,
         folder: Path,
         target: tuple[Tree, Parts],
-        services: tuple[Usage, Digests, bool],
+        services: Services,
         reservation: Reservation,
         on_end: Callable[[Upload], None],
     ) -> None:
@@ -71,7 +71,7 @@ class Upload:
         self.used_at_s = time.monotonic()
         self._folder = folder
         self._tree, self._target = target
-        self._usage, self._digests, self._sync = services
+        self._services = services
         self._reservation = reservation
         self._on_end = on_end
         self._lock = threading.RLock()
@@ -164,7 +164,7 @@ class Upload:
         except OSError:
             return None
         os.close(fd)
-        known = self._digests.known(facts)
+        known = self._services.digests.known(facts)
         return known.leaves if known else None
 
     def receive(self, offset: int, length: int) -> Receiver:
@@ -292,32 +292,20 @@ class Upload:
         return leaves
 
     def _publish(self, leaves: list[bytes], digest: bytes) -> Entry:
-        fd = os.open(self._file(""), os.O_RDWR | os.O_CLOEXEC)
-        folder_fd = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        draft = Draft(self._folder, self._services, name=f"up-{self.id}")
         try:
-            dress(self._tree, fd, executable=self.wish.executable, mtime_ns=self.wish.mtime_ns)
-            if self._sync:
-                os.fsync(fd)
-            before = os.fstat(fd)
-            with Directories(self._tree) as dirs:
-                parent = dirs.open(self._target[:-1], create=True)
-                if self._sync and dirs.made:
-                    dirs.sync_made()
-                    parent = dirs.open(self._target[:-1])
-                name = self._target[-1]
-                with self._usage.publishing(self.owner) as count:
-                    replace(folder_fd, f"up-{self.id}", parent, name, self.size_bytes, count)
-                    self._reservation.release()
-                if self._sync:
-                    sync_directory(parent)
-            after = os.fstat(fd)
-            self._digests.learn_published(before, after, leaves)
+            facts = draft.publish(
+                self.owner,
+                (self._tree, self._target),
+                self._reservation,
+                executable=self.wish.executable,
+                mtime_ns=self.wish.mtime_ns,
+                leaves=leaves,
+            )
         finally:
-            os.close(fd)
-            os.close(folder_fd)
+            draft.close()
         self._remove_files()
-        entry = Entry.of(self._target[-1], after, digest)
-        return entry
+        return Entry.of(self._target[-1], facts, digest)
 
     def abandon(self) -> None:
         with self._lock:

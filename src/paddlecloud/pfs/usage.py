@@ -56,11 +56,27 @@ class Reservation:
         account.held_bytes += size_bytes
         account.held_files += files
 
+    @property
+    def size_bytes(self) -> int:
+        return self._size_bytes
+
     def release(self) -> None:
+        self.shrink(self._size_bytes, self._files)
+
+    def shrink(self, size_bytes: int, files: int) -> None:
+        """Give back a part of it."""
         with self._account.lock:
-            self._account.held_bytes -= self._size_bytes
-            self._account.held_files -= self._files
-            self._size_bytes = self._files = 0
+            self._account.held_bytes -= size_bytes
+            self._account.held_files -= files
+            self._size_bytes -= size_bytes
+            self._files -= files
+
+    def absorb(self, other: Reservation) -> None:
+        """Hold what `other` held as well."""
+        with self._account.lock:
+            self._size_bytes += other._size_bytes
+            self._files += other._files
+            other._size_bytes = other._files = 0
 
 
 class Usage:
@@ -84,6 +100,17 @@ class Usage:
                 _check(owner.limit_bytes, account.used_bytes + account.held_bytes, size_bytes)
                 _check_files(owner.limit_files, account.used_files + account.held_files, files)
             return Reservation(account, size_bytes, files)
+
+    def reserve_about(self, owner: Owner, least_bytes: int, wanted_bytes: int) -> Reservation:
+        """Room for `wanted_bytes` if there is so much, else for `least_bytes`."""
+        try:
+            return self.reserve(owner, max(least_bytes, wanted_bytes), 0)
+        except QuotaExceeded:
+            return self.reserve(owner, least_bytes, 0)
+
+    def nothing(self, owner: Owner) -> Reservation:
+        """For what was reserved elsewhere."""
+        return Reservation(self._account(owner.account_id, owner), 0, 0)
 
     def readopt(self, account_id: int, size_bytes: int, files: int) -> Reservation:
         """Hold again what an earlier process held; it fitted then."""
