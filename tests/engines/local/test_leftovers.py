@@ -225,7 +225,7 @@ def test_half_a_sandbox_is_not_waited_for(make_bench, stuck_bwrap: str, way: str
     bench: Bench = make_bench(way)
     key = bench.start("true")
     until(lambda: len(processes_with(stuck_bwrap)) == 2, "getting stuck")
-    os.kill(bench.processes._keeper.find(key).process.pid, signal.SIGKILL)
+    os.kill(bench.processes._keeper.known.find(key).process.pid, signal.SIGKILL)
     assert bench.exit_of(key).cause == EndCause.START_FAILED
     assert processes_with(stuck_bwrap) == []
 
@@ -235,7 +235,7 @@ def test_half_a_sandbox_of_a_predecessor_is_forgotten(make_bench, stuck_bwrap: s
     bench: Bench = make_bench(way)
     key = bench.start("true")
     until(lambda: len(processes_with(stuck_bwrap)) == 2, "getting stuck")
-    pid = bench.processes._keeper.find(key).process.pid
+    pid = bench.processes._keeper.known.find(key).process.pid
     bench.processes.close()
     os.kill(pid, signal.SIGKILL)
     bench.open()

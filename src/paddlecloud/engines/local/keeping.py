@@ -17,13 +17,11 @@ import logging
 import os
 import secrets
 import shutil
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from paddlecloud.core.errors import Conflict
-from paddlecloud.core.observed import ReplicaKey, ReplicaState
+from paddlecloud.core.observed import ReplicaKey
 from paddlecloud.engines.local import linux, remains
 from paddlecloud.engines.local.attempts import (
     AttemptDir,
@@ -31,7 +29,6 @@ from paddlecloud.engines.local.attempts import (
     Result,
     Status,
     attempt_path,
-    attempts_of_run,
     describe,
     marker_name,
     parse_marker,
@@ -41,6 +38,7 @@ from paddlecloud.engines.local.cgroups import Cgroups
 from paddlecloud.engines.local.config import LocalConfig
 from paddlecloud.engines.local.kept import Kept
 from paddlecloud.engines.local.outcomes import MAX_MESSAGE_BYTES, Facts, judge
+from paddlecloud.engines.local.remembering import Remembered, lost
 from paddlecloud.engines.local.spawning import GO, CannotStart, Spawner
 from paddlecloud.engines.local.stopping import Stopper
 from paddlecloud.engines.local.tailing import Tail
@@ -52,11 +50,6 @@ log = logging.getLogger(__name__)
 _RETRY_S = 0.02  # looking again for what the kernel is about to finish
 _RETRY_CAP_S = 1.0
 _GIVE_UP_S = 5.0  # a process stuck in the kernel must not hold its job for ever
-_RUNS_REMEMBERED = 512
-
-
-def _lost(status: Status) -> Result:
-    return Result(ReplicaState.LOST, status.started_at, time.time(), None)
 
 
 class Keeper:
@@ -78,57 +71,11 @@ class Keeper:
         self._is_sandboxed = is_sandboxed
         self._has_gpus = has_gpus
         self._on_change = on_change
-        self._lock = threading.RLock()
-        self._runs: dict[tuple[str, int], dict[ReplicaKey, Kept]] = {}
-        self._live: dict[ReplicaKey, Kept] = {}
+        self.known = Remembered(self._jobs_dir)
         self._watcher = Watcher("replicas")
         self._stopper = Stopper(self._watcher)
-        self.bounder = LogBounder(config, self._watcher, self.live)
+        self.bounder = LogBounder(config, self._watcher, self.known.live)
         self.tail = Tail(self._watcher)
-
-    # --- what is known ------------------------------------------------------------------------
-
-    def live(self) -> list[Kept]:
-        with self._lock:
-            return list(self._live.values())
-
-    def of_run(self, job_id: str, run: int) -> list[Kept]:
-        with self._lock:
-            return [kept for _, kept in sorted(self._run(job_id, run).items())]
-
-    def find(self, key: ReplicaKey) -> Kept | None:
-        with self._lock:
-            return self._run(key.job_id, key.run).get(key)
-
-    def _run(self, job_id: str, run: int) -> dict[ReplicaKey, Kept]:
-        """What is remembered of a run; what is over is read from disk when first asked for."""
-        known = self._runs.get((job_id, run))
-        if known is None:
-            known = self._runs[job_id, run] = {}
-            for key, directory in attempts_of_run(self._jobs_dir, job_id, run):
-                launch = directory.read_launch()
-                if launch is not None:
-                    known[key] = Kept.from_disk(key, directory, launch)
-                    if known[key].result is None:  # a power cut took its result
-                        known[key].result = _lost(directory.read_status())
-            self._forget_the_oldest()
-        return known
-
-    def _forget_the_oldest(self) -> None:
-        spare = len(self._runs) - _RUNS_REMEMBERED
-        if spare > 0:
-            in_use = {(key.job_id, key.run) for key in self._live}
-            # Never the last one: it was just asked for.
-            for name in [n for n in list(self._runs)[:-1] if n not in in_use][:spare]:
-                del self._runs[name]
-
-    def discard_job(self, job_id: str) -> None:
-        with self._lock:
-            if any(key.job_id == job_id for key in self._live):
-                raise Conflict(f"{job_id} still has replicas", hint="stop them first")
-            for name in [name for name in self._runs if name[0] == job_id]:
-                del self._runs[name]
-        shutil.rmtree(self._jobs_dir / job_id, ignore_errors=True)
 
     # --- beginning ----------------------------------------------------------------------------
 
@@ -136,11 +83,8 @@ class Keeper:
         key = launch.key
         kept = Kept(key, AttemptDir(attempt_path(self._jobs_dir, key)))
         with kept.beginning:
-            with self._lock:
-                run = self._run(key.job_id, key.run)
-                if key in run:
-                    return
-                run[key] = self._live[key] = kept
+            if not self.known.begin(kept):
+                return
             kept.cookie = secrets.token_hex(16)
             kept.address = launch.address
             kept.memory_bytes = launch.resources.memory_bytes
@@ -311,9 +255,7 @@ class Keeper:
             kept.group.remove()
         shutil.rmtree(kept.dir.path, ignore_errors=True)
         self._marker(kept.key).unlink(missing_ok=True)
-        with self._lock:
-            self._live.pop(kept.key, None)
-            self._run(kept.key.job_id, kept.key.run).pop(kept.key, None)
+        self.known.forget(kept)
         self._on_change(kept.key.job_id)
 
     def _settle(self, kept: Kept, status: Status) -> None:
@@ -343,9 +285,7 @@ class Keeper:
             self._marker(kept.key).unlink(missing_ok=True)
         if kept.group is not None:
             kept.group.remove()
-        with self._lock:
-            kept.result = result
-            self._live.pop(kept.key, None)
+        self.known.end(kept, result)
         self.tail.wake_all()
         self._on_change(kept.key.job_id)
 
@@ -364,7 +304,7 @@ class Keeper:
     # --- stopping -----------------------------------------------------------------------------
 
     def stop(self, key: ReplicaKey, grace_s: float) -> None:
-        kept = self.find(key)
+        kept = self.known.find(key)
         if kept is None:
             return
         with kept.beginning:
@@ -383,7 +323,7 @@ class Keeper:
             key = parse_marker(marker.name)
             if key is not None and not self._adopt(key, boot_id):
                 marker.unlink(missing_ok=True)
-        live = self.live()
+        live = self.known.live()
         self._cgroups.sweep([kept.group for kept in live if kept.group])
         if live:
             self.bounder.wake()
@@ -404,13 +344,12 @@ class Keeper:
         kept = Kept.from_disk(key, directory, launch)
         kept.is_adopted = True
         kept.started_at = directory.read_status().started_at
-        with self._lock:
-            self._run(key.job_id, key.run)[key] = self._live[key] = kept
+        self.known.adopt(kept)
         if is_of_this_boot:
             self._take_over(kept)
         else:
-            lost = _lost(directory.read_status())
-            self._watcher.after(0, lambda: self._end(kept, lost))
+            result = lost(directory.read_status())
+            self._watcher.after(0, lambda: self._end(kept, result))
         return True
 
     def _take_over(self, kept: Kept) -> None:
@@ -428,13 +367,17 @@ class Keeper:
     def _look_until_started(self, kept: Kept) -> None:
         """An adopted shim cannot call us, and it was just about to start its program."""
         self._look(kept)
-        if kept.started_at is None and kept.result is None and kept.key in self._live:
+        if kept.started_at is None and kept.result is None and self.known.is_live(kept.key):
             self._watcher.after(_RETRY_S, lambda: self._look_until_started(kept))
+
+    def discard_job(self, job_id: str) -> None:
+        self.known.forget_job(job_id)
+        shutil.rmtree(self._jobs_dir / job_id, ignore_errors=True)
 
     def close(self) -> None:
         self._watcher.close()
         self.tail.close()
-        live = self.live()
+        live = self.known.live()
         for kept in live:
             for fd in (kept.pidfd, kept.shim_fd, kept.info_fd):
                 if fd >= 0:

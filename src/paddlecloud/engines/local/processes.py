@@ -66,10 +66,10 @@ class Processes:
         self._keeper.stop(key, grace_s)
 
     def observe(self, job_id: str, run: int) -> Sequence[ReplicaObserved]:
-        return [kept.observed() for kept in self._keeper.of_run(job_id, run)]
+        return [kept.observed() for kept in self._keeper.known.of_run(job_id, run)]
 
     def remove(self, key: ReplicaKey) -> None:
-        kept = self._keeper.find(key)
+        kept = self._keeper.known.find(key)
         if kept is None or kept.result is None:
             return
         for path in (kept.dir.tmp, kept.dir.files):
@@ -139,7 +139,7 @@ class Processes:
         return LogFile(path / "log", path / "dropped")
 
     def _has_ended(self, key: ReplicaKey) -> bool:
-        kept = self._keeper.find(key)
+        kept = self._keeper.known.find(key)
         return kept is None or kept.result is not None
 
     def read_log(self, key: ReplicaKey, start: int, limit: int) -> LogSlice:
