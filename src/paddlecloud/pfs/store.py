@@ -38,17 +38,21 @@ from paddlecloud.pfs.shapes import (
     Entry,
     Page,
     Removed,
+    SnapshotAnswer,
     UploadRow,
     UploadWish,
     UsageAnswer,
 )
+from paddlecloud.pfs.snapshots import UNNAMED_S, Snapshots
 from paddlecloud.pfs.streamed_files import StreamedFile
 from paddlecloud.pfs.unfinished import FORGOTTEN_S, Uploads, left_over
 from paddlecloud.pfs.uploads import Upload
 from paddlecloud.pfs.usage import Totals, Usage
 from paddlecloud.wire.pfspath import PfsPath
+from paddlecloud.wire.snapshots import Snapshot, Wish
 
 SWEEP_EVERY_S = 60.0
+SWEEP_BLOBS_EVERY_S = 600.0
 
 
 class Store:
@@ -65,7 +69,7 @@ class Store:
         self.promises = promises.Promises(promises.WORST, tried=False)
         self._lock_fd = -1
         self._clock = clock
-        self._swept_at_s = clock()
+        self._swept_at_s = self._blobs_swept_at_s = clock()
 
     # --- its life ---
 
@@ -82,6 +86,7 @@ class Store:
             self.services = Services(self._usage, self.digests, self.sync)
             self._uploads = Uploads(self.places, self.services)
             self._changes = changing.Changes(self.places, self.services)
+            self._snapshots = Snapshots(self.places, self._usage, sync=self.sync)
             self._uploads.take_up()
             self._sweep_parts(self._uploads)
         except BaseException:
@@ -129,6 +134,9 @@ class Store:
         if now_s - self._swept_at_s >= SWEEP_EVERY_S:
             self._swept_at_s = now_s
             self.sweep()
+        if now_s - self._blobs_swept_at_s >= SWEEP_BLOBS_EVERY_S:
+            self._blobs_swept_at_s = now_s
+            self.sweep_blobs()
 
     def sweep(self, forgotten_s: float = FORGOTTEN_S) -> int:
         """See what jobs wrote, drop forgotten uploads; how many were dropped."""
@@ -151,7 +159,11 @@ class Store:
     def _count(self, owner: Owner) -> Totals:
         """All that counts against an account's limits, but for what is unfinished."""
         total = Totals()
-        for tree in (self.places.home(owner), Tree(self.places.blobs_of(owner.account_id))):
+        kept = (self.places.blobs_of, self.places.snapshots_of)
+        for tree in (
+            self.places.home(owner),
+            *(Tree(folder(owner.account_id)) for folder in kept),
+        ):
             with Directories(tree) as dirs:
                 total += listing.count(dirs, ())
         return total
@@ -377,6 +389,25 @@ class Store:
             (files, size_bytes),
             are_blobs=are_blobs,
         )
+
+    # --- snapshots ---
+
+    def put_snapshot(self, owner: Owner, wish: Wish) -> SnapshotAnswer:
+        return self._snapshots.put(owner, wish)
+
+    def snapshot(self, account_id: int, digest: str) -> Snapshot:
+        return self._snapshots.get(account_id, digest)
+
+    def materialise(self, account_id: int, digest: str, tree: Tree, parts: Sequence[str]) -> None:
+        """Write a snapshot's files below `parts` of a tree."""
+        self._snapshots.materialise(account_id, digest, tree, tuple(parts))
+
+    def forget_snapshot(self, account_id: int, digest: str) -> None:
+        self._snapshots.forget(account_id, digest)
+
+    def sweep_blobs(self, unnamed_s: float = UNNAMED_S) -> int:
+        """Remove blobs that no snapshot names; how many."""
+        return self._snapshots.sweep(unnamed_s)
 
 
 def _with_path(entry: Entry, path: PfsPath, leaves: tuple[bytes, ...] | None = None) -> Entry:
