@@ -32,4 +32,6 @@ echo "venv: installing what constraints.txt pins"
 # pip first: the console scripts of an older one import `re`, a third of the start-up time.
 "${pip[@]}" install -c constraints.txt pip setuptools
 "${pip[@]}" install -c constraints.txt --no-build-isolation --editable '.[dev,postgres]'
+# Where PYTHONDONTWRITEBYTECODE is set nothing is ever cached, and every start would compile anew.
+.venv/bin/python -m compileall -q -j0 src .venv/lib || echo "venv: some files could not be compiled" >&2
 echo "$PWD" >.venv/.stamp

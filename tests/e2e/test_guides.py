@@ -49,6 +49,7 @@ def test_a_document_is_written_as_it_was_read(tmp_path):
         ("free  8 of 8 cpu, 23Gi of 23Gi", "free  16 of 32 cpu, 5.5Gi of 64Gi"),
         ('"at": "2026-11-16T00:54:54.616Z"', '"at": "2027-01-01T10:00:00.001Z"'),
         ("revision: 16", "revision: 7"),
+        ("2 needed, 0 free. greedy (alice) holds 8.", "2 needed, 0 free. greedy (alice) holds 64."),
     ],
 )
 def test_what_differs_from_run_to_run_is_no_difference(one, another):
