@@ -263,3 +263,80 @@ def test_a_dry_run_prints_a_line_to_copy(run: Run) -> None:
     line = next(line for line in out.splitlines() if "in full" in line).split("in full")[1]
     again = shlex.split(line)[2:]
     assert submit_flags.parse(again).spec == submit_flags.parse(words).spec
+
+
+# --- refusals of the server --------------------------------------------------------------------
+
+NEEDS = "a trainer needs 900Gi memory, the cluster has 23Gi"
+
+
+def _cannot_fit() -> Answer:
+    faults = [
+        {"field": "memory", "problem": NEEDS, "value": "900Gi"},
+        {"field": "pscpu", "problem": "a pserver needs 64 cpu", "value": "64"},
+    ]
+    body = {
+        "code": "cannot_fit",
+        "message": "memory: ...",
+        "hint": "paddlecloud status",
+        "field": "",
+    }
+    return Answer({**body, "faults": faults}, 422)
+
+
+def test_a_refusal_of_the_server_names_the_flags_that_were_typed(
+    server: ScriptedServer, run: Run, package: Path
+) -> None:
+    accept(server, has_package=True)
+    server.routes["POST /api/v2/jobs"] = _cannot_fit()
+    ran = run("submit", "-m", "900Gi", "-entry", "x", str(package))
+    assert ran.code == 1
+    assert ran.err == (
+        f"error: -m: {NEEDS}; -pscpu: a pserver needs 64 cpu\nhint:  paddlecloud status\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "words", "shown"),
+    [
+        ("image", ["--runtime", "np"], "--runtime"),
+        ("runtime", [], "-image"),
+        ("wall_time_s", ["--wall-time", "2h"], "--wall-time"),
+        ("name", ["-name", "a"], "-name"),
+        ("jobPackage", [], "<package path>"),
+        ("package_digest", [], "package_digest"),
+        ("nothing-we-know", [], "nothing-we-know"),
+    ],
+)
+def test_every_key_with_a_flag_is_shown_as_the_flag(
+    server: ScriptedServer, run: Run, package: Path, key: str, words: list[str], shown: str
+) -> None:
+    accept(server, has_package=True)
+    faults = [{"field": key, "problem": "is wrong", "value": "v"}]
+    body = {"code": "invalid_input", "message": "m", "hint": "", "field": key, "faults": faults}
+    server.routes["POST /api/v2/jobs"] = Answer(body, 400)
+    ran = run("submit", *words, "-entry", "x", str(package))
+    assert ran.code == 2
+    assert ran.err.splitlines()[1] == f"  {shown} v    is wrong"
+
+
+def test_a_large_package_is_not_sent_for_a_job_that_is_refused(
+    server: ScriptedServer, run: Run, package: Path
+) -> None:
+    (package / "data.bin").write_bytes(b"x" * (1 << 20))
+    accept(server)
+    server.routes["POST /api/v2/jobs"] = _cannot_fit()
+    ran = run("submit", "-memory", "900Gi", "-entry", "x", str(package))
+    assert ran.code == 1
+    assert f"error: -memory: {NEEDS}" in ran.err
+    (asked,) = server.requests
+    assert (asked.method, asked.query) == ("POST", {"dry_run": "1"})
+
+
+def test_a_small_package_is_sent_without_asking_first(
+    server: ScriptedServer, run: Run, package: Path
+) -> None:
+    accept(server)
+    assert run("submit", "-entry", "x", str(package)).code == 0
+    assert [request.method for request in server.requests] == ["HEAD", "PUT", "POST"]
+    assert server.requests[-1].query == {}

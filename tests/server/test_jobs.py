@@ -130,6 +130,7 @@ def test_refuses_what_can_never_fit_with_the_field(user: Caller) -> None:
     body = {"name": "huge", "entry": "fake", "gpu": 1000, "package_digest": digest}
     answer = user.post("/api/v2/jobs", body)
     assert (answer.status, answer.json["code"], answer.json["field"]) == (422, "cannot_fit", "gpu")
+    assert [fault["field"] for fault in answer.json["faults"]] == ["gpu"]
 
 
 @pytest.mark.parametrize(
@@ -172,6 +173,14 @@ def test_a_dry_run_changes_nothing(user: Caller) -> None:
     assert answer.json["effective"]["pservers"] == 3
     assert answer.json["starts"] == "now"
     assert user.get("/api/v2/jobs?phase=all").json["items"] == []
+
+
+def test_a_dry_run_refuses_what_a_submit_would(user: Caller) -> None:
+    user.submit("taken", "fake hold=1")
+    body = {"name": "taken", "entry": "fake"}
+    assert user.post("/api/v2/jobs?dry_run=1", body).status == 409
+    huge = {"name": "huge", "entry": "fake", "gpu": 1000}
+    assert user.post("/api/v2/jobs?dry_run=1", huge).status == 422
 
 
 def test_a_dry_run_says_what_would_have_to_wait(user: Caller, server: Running) -> None:

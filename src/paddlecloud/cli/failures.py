@@ -29,6 +29,8 @@ def show(error: PaddleCloudError, verb: str, session: Session | None) -> None:
 
         traceback.print_exception(error)
     sys.stdout.flush()
+    if session is not None:
+        error = session.in_typed_words(error)
     if isinstance(error, InvalidInput) and error.faults:
         text = _faults_text(error, verb)
     else:

@@ -12,6 +12,7 @@ from paddlecloud.cli.terminal import Terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from paddlecloud.core.errors import PaddleCloudError
     from paddlecloud.forms.go_flags import Parsed
     from paddlecloud.sdk.client import Client
     from paddlecloud.sdk.config import Profile
@@ -59,6 +60,10 @@ class Session:
         """Remember which job the user means; `main` suggests names near it if it is not there."""
         self.job_ref = ref
         return ref
+
+    def in_typed_words(self, error: PaddleCloudError) -> PaddleCloudError:
+        """A refusal of the server in the words of the command line; most are already."""
+        return error
 
     def write(self, text: str) -> None:
         sys.stdout.write(text)

@@ -13,12 +13,13 @@ from paddlecloud.cli import outcomes, sizes
 from paddlecloud.cli.everywhere import FLAGS as EVERYWHERE
 from paddlecloud.cli.everywhere import output_flag
 from paddlecloud.cli.session import Session
-from paddlecloud.core.errors import InvalidInput
+from paddlecloud.core.errors import CannotFit, InvalidInput
 from paddlecloud.forms import submit_flags
 from paddlecloud.forms.go_flags import Flag, Kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from paddlecloud.core.errors import PaddleCloudError
     from paddlecloud.forms.submit_flags import Submission
     from paddlecloud.sdk.packages import Package
     from paddlecloud.wire.shapes import JobShape
@@ -63,6 +64,16 @@ class SubmitSession(Session):
         super().__init__(submission.client)
         self.submission = submission
 
+    def in_typed_words(self, error: PaddleCloudError) -> PaddleCloudError:
+        """The server names keys of its REST body; who typed `-m` is told of `-m`."""
+        if not isinstance(error, InvalidInput | CannotFit) or not error.faults:
+            return error
+        flag_for = self.submission.flag_for
+        faults = [
+            fault._replace(field=flag_for(fault.field) or fault.field) for fault in error.faults
+        ]
+        return type(error)(faults=faults, hint=error.hint)
+
 
 def open_session(words: list[str]) -> SubmitSession:
     return SubmitSession(submit_flags.parse(words, client_flags=(*CLIENT_FLAGS, *EVERYWHERE)))
@@ -78,6 +89,7 @@ def run(session: SubmitSession) -> int:
     package = None if submission.is_in_place else _collect(session, submission.package, is_quiet)
     form = submit_flags_form(submission)
     if package is not None:
+        session.client.check_before_upload(form, package.size_bytes)
         _upload(session, package, is_quiet)
         form["package_digest"] = package.digest
     job = _start(session, form, is_quiet)

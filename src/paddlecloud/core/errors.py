@@ -70,12 +70,8 @@ class PaddleCloudError(Exception):
         }
 
 
-class InvalidInput(PaddleCloudError):
-    """The request can never be right as written. All faults are reported at once."""
-
-    code = "invalid_input"
-    http_status = 400
-    exit_code = 2
+class _WithFaults(PaddleCloudError):
+    """What is wrong in several places is told for all of them at once, each by its field."""
 
     def __init__(
         self, message: str = "", *, faults: Iterable[Fault] = (), hint: str = "", field: str = ""
@@ -91,7 +87,15 @@ class InvalidInput(PaddleCloudError):
         return {**super().to_json(), "faults": [fault.to_json() for fault in self.faults]}
 
 
-class CannotFit(PaddleCloudError):
+class InvalidInput(_WithFaults):
+    """The request can never be right as written. All faults are reported at once."""
+
+    code = "invalid_input"
+    http_status = 400
+    exit_code = 2
+
+
+class CannotFit(_WithFaults):
     code = "cannot_fit"
     http_status = 422
 
@@ -154,10 +158,10 @@ class InternalError(PaddleCloudError):
     code = "internal"
 
 
+_WITH_FAULTS: Mapping[str, type[_WithFaults]] = {cls.code: cls for cls in (InvalidInput, CannotFit)}
 ERROR_CLASSES: Mapping[str, type[PaddleCloudError]] = {
     cls.code: cls
     for cls in (
-        CannotFit,
         NotLoggedIn,
         NotAllowed,
         NotFound,
@@ -177,14 +181,14 @@ def error_from_json(body: Mapping[str, Any]) -> PaddleCloudError:
     """Rebuild the error a server answered with; an unknown code keeps its message."""
     code, hint, field = (_text(body, key) for key in ("code", "hint", "field"))
     message = _text(body, "message") or "the server gave no message"
-    if code == InvalidInput.code:
+    if code in _WITH_FAULTS:
         listed = body.get("faults")
         faults = [
             Fault(_text(row, "field"), _text(row, "problem"), _text(row, "value"))
             for row in (listed if isinstance(listed, list | tuple) else ())
             if isinstance(row, Mapping)
         ]
-        return InvalidInput(message, faults=faults, hint=hint, field=field)
+        return _WITH_FAULTS[code](message, faults=faults, hint=hint, field=field)
     return ERROR_CLASSES.get(code, InternalError)(message, hint=hint, field=field)
 
 

@@ -84,6 +84,11 @@ _FIELD_BY_KEY: Mapping[str, str] = {
 }
 
 
+def field_of(key: str) -> str:
+    """The field of Draft that a key of the body stands for; empty for a key that is none."""
+    return _FIELD_BY_KEY.get(key, "")
+
+
 def parse(body: object, *, default_cluster: str) -> JobSpec:
     """The spec a decoded JSON body means; raises InvalidInput with every fault there is."""
     faults = FaultList()

@@ -124,6 +124,16 @@ class Submission:
     spec: JobSpec
     package: str  # as typed; a /pfs/... path is used in place and stands in spec.package too
     client: Parsed  # the given flags of `client_flags`
+    written: Mapping[str, str]  # field of Draft -> its flag as it was typed
+
+    def flag_for(self, key: str) -> str:
+        """What to call a key of the REST body in front of who typed flags; empty if it has none."""
+        from paddlecloud.forms import rest_v1
+
+        name = rest_v1.field_of(key)
+        if name == "package":
+            return PACKAGE
+        return self.written.get(name) or (_FLAGS[name].names[0] if name in _FLAGS else "")
 
     @property
     def is_in_place(self) -> bool:
@@ -170,7 +180,8 @@ def parse(
     faults.raise_if_any(hint=f"usage: {USAGE}     (paddlecloud submit --help)")
     ours = {flag.key for flag in client_flags}
     client = Parsed({key: given for key, given in parsed.given.items() if key in ours})
-    return Submission(spec, package, client)
+    written = {name: word(name) for name, flag in _FLAGS.items() if flag.key in parsed}
+    return Submission(spec, package, client, written)
 
 
 def _take_package(parsed: Parsed, draft: Draft, faults: FaultList) -> str:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 LONG_POLL_S = 30.0
 PAGE_JOBS = 500
 FOLLOW_SILENCE_S = 45.0
+CHECK_FIRST_BYTES = 1 << 20  # below it a package is sent sooner than the question is answered
 LOG_PART_BYTES = 4 << 20  # the most a server gives at once
 
 
@@ -119,6 +120,12 @@ class Client(PlatformCalls):
         form = self._form(job, package)
         return self._change("POST", routes.JOBS + "?dry_run=1", form)
 
+    def check_before_upload(self, form: Mapping[str, Any], size_bytes: int) -> None:
+        """Have a refusal before a large package is sent, not after; a small one costs less than
+        the question."""
+        if size_bytes >= CHECK_FIRST_BYTES:
+            self.dry_run(form)
+
     def _form(
         self, job: JobSpec | Mapping[str, Any], package: str | Package | None
     ) -> dict[str, Any]:
@@ -129,6 +136,11 @@ class Client(PlatformCalls):
 
             form = dict(rest_v1.render(job))
         if package is not None:
+            if isinstance(package, str):
+                from paddlecloud.sdk.packages import collect
+
+                package = collect(package)
+            self.check_before_upload(form, package.size_bytes)
             form["package_digest"] = self.upload_folder(package)
         return form
 

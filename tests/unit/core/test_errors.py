@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from paddlecloud.core import errors
 from paddlecloud.core.errors import Fault, InvalidInput, PaddleCloudError, error_from_json
 
-ALL = [InvalidInput, *errors.ERROR_CLASSES.values()]
+ALL = [InvalidInput, errors.CannotFit, *errors.ERROR_CLASSES.values()]
 
 
 @pytest.mark.parametrize("cls", ALL)
@@ -21,10 +21,11 @@ def test_rebuilds_the_error_a_server_sent(cls: type[PaddleCloudError]) -> None:
     assert str(got) == "it went wrong"
 
 
-def test_keeps_every_fault_on_the_way() -> None:
+@pytest.mark.parametrize("cls", [InvalidInput, errors.CannotFit])
+def test_keeps_every_fault_on_the_way(cls: type[InvalidInput]) -> None:
     faults = (Fault("-memory", "unknown suffix GB", "10GB"), Fault("-p", "must be a number", "two"))
-    got = error_from_json(InvalidInput(faults=faults).to_json())
-    assert isinstance(got, InvalidInput)
+    got = error_from_json(cls(faults=faults).to_json())
+    assert isinstance(got, cls)
     assert got.faults == faults
     assert got.field == "-memory"
     assert "unknown suffix GB" in got.message
@@ -33,9 +34,13 @@ def test_keeps_every_fault_on_the_way() -> None:
 
 def test_has_one_class_per_code() -> None:
     assert len({cls.code for cls in ALL}) == len(ALL)
-    for cls in PaddleCloudError.__subclasses__():
-        if cls.__module__ == errors.__name__:
-            assert cls in ALL
+    assert {cls for cls in vars(errors).values() if _is_public(cls)} == set(ALL)
+    assert len(ALL) > 10
+
+
+def _is_public(cls: object) -> bool:
+    is_error = isinstance(cls, type) and issubclass(cls, PaddleCloudError)
+    return is_error and cls is not PaddleCloudError and not cls.__name__.startswith("_")
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ def explain(job_id: str) -> dict[str, Any]:
 def dry_run(caller: Principal, body: dict[str, Any]) -> dict[str, Any]:
     """What this body would become, and whether it would start now."""
     spec = submitting.read_spec(caller, body, needs_package=False)
+    submitting.check_name_free(caller.account_id, spec.name)
     process = here()
     engine = process.engines.engine(spec.cluster)
     snapshot = process.asking.ask(

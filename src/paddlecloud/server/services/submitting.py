@@ -85,8 +85,7 @@ def read_spec(caller: Principal, body: dict[str, Any], *, needs_package: bool = 
 def _refuse(faults: Sequence[Fault], hint: str) -> None:
     """What could never start is not accepted: it would wait for ever."""
     if faults:
-        message = "; ".join(f"{fault.field}: {fault.problem}" for fault in faults)
-        raise CannotFit(message, field=faults[0].field, hint=hint)
+        raise CannotFit(faults=faults, hint=hint)
 
 
 def _check_alone(engine: Engine) -> None:
