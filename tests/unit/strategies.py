@@ -83,3 +83,51 @@ def written_specs(draw: st.DrawFn) -> JobSpec:
         annotations=draw(st.dictionaries(label_texts, st.just("") | texts, max_size=4)),
         may_borrow=draw(st.booleans()),
     )
+
+
+@st.composite
+def train_specs(draw: st.DrawFn) -> JobSpec:
+    """Specs that the flags of `job train` and the job body of the service can express."""
+    mode = draw(st.sampled_from([Mode.SINGLE, Mode.COLLECTIVE, Mode.PS]))
+
+    def needs(gpu: int) -> Resources:
+        cores, kib = draw(st.integers(1, 500)), draw(st.integers(1024, 2**30))
+        return Resources(cores * 1000, kib * 1024, gpu)
+
+    count = 1 if mode == Mode.SINGLE else draw(st.integers(1, 10_000))
+    roles = [RoleSpec(Role.TRAINER, count, needs(draw(st.integers(0, 16))))]
+    if mode == Mode.PS:
+        roles.append(RoleSpec(Role.PSERVER, draw(st.integers(1, 100)), needs(0)))
+    note = texts.filter(str.strip)
+    notes = draw(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "group": clusters,
+                "permission": st.just("group"),
+                "algo-id": st.just("algo-1f"),
+                "tags": note,
+                "remark": note,
+                "gpu-type": st.just("baidu/gpu_v100"),
+                "code-uri": st.just("/pfs/c/home/a/x.tar.gz"),
+                "launcher": st.sampled_from(["mpi", "slurm"]),
+                "job-version": st.just("custom-framework"),
+            },
+        )
+    )
+    is_custom = "job-version" in notes
+    runtime = draw(st.just("reg/i:1") if is_custom else st.sampled_from(["", "paddle-v2.4.1"]))
+    names = env_names.filter(lambda name: "ugi" not in name.lower())
+    return JobSpec(
+        name=draw(st.text("ab_:. é-", min_size=1, max_size=20).filter(lambda t: t == t.strip())),
+        mode=mode,
+        roles=tuple(roles),
+        entry=draw(texts.filter(str.strip)),
+        cluster=draw(st.just("") | clusters),
+        runtime=runtime,
+        env=draw(st.dictionaries(names, st.just("") | texts, max_size=3)),
+        priority=draw(st.sampled_from(Priority)),
+        wall_time_s=draw(st.integers(0, 10**9)),
+        annotations=notes,
+        may_borrow=draw(st.booleans()),
+    )

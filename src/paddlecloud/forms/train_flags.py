@@ -98,11 +98,7 @@ def read(argv: Sequence[str], faults: FaultList, *, client_flags: Sequence[Flag]
 
     values, dropped = _read_values(given, faults)
     _require(given, faults)
-    size = decide(values, faults, word)
-    draft = _draft(values, size, faults, word)
-    _check_version(values, draft, size, faults, word)
-    _check_sources(values, faults, word)
-    spec = settle(draft, faults, word)
+    spec, size = settle_values(values, faults, word)
     ours = {flag.key for flag in client_flags}
     return Training(
         spec,
@@ -117,6 +113,15 @@ def read(argv: Sequence[str], faults: FaultList, *, client_flags: Sequence[Flag]
         client=Parsed({key: each for key, each in parsed.given.items() if key in ours}),
         unknown=parsed.unknown,
     )
+
+
+def settle_values(values: Mapping[str, Any], faults: FaultList, word: Word) -> tuple[JobSpec, Size]:
+    """The spec that options already read mean; also how the job body of the service is settled."""
+    size = decide(values, faults, word)
+    draft = _draft(values, size, faults, word)
+    _check_version(values, draft, size, faults, word)
+    _check_sources(values, faults, word)
+    return settle(draft, faults, word), size
 
 
 def _texts(given: Given | None) -> tuple[str, ...]:
@@ -252,7 +257,7 @@ def render(spec: JobSpec) -> Written:
 
     Raises ValueError for what this form cannot express.
     """
-    _check_expressible(spec)
+    check_expressible(spec)
     trainer, servers = spec.trainers, spec.role(Role.PSERVER)
     launcher = spec.annotations.get(LAUNCHER, "")
     count = {"mpi": "--mpi-nodes", "slurm": "--slurm-nodes"}.get(launcher, "--k8s-trainers")
@@ -262,7 +267,7 @@ def render(spec: JobSpec) -> Written:
         "--is-standalone": str(int(spec.mode == Mode.SINGLE)),
         count: str(trainer.replicas),
         "--k8s-cpu-cores": str(trainer.resources.cpu_milli // 1000),
-        "--k8s-memory": _memory(trainer.resources.memory_bytes),
+        "--k8s-memory": format_memory(trainer.resources.memory_bytes),
         "--k8s-gpu-cards": str(trainer.resources.gpu),
     }
     if spec.mode != Mode.SINGLE:
@@ -270,7 +275,7 @@ def render(spec: JobSpec) -> Written:
     if servers:
         words["--k8s-ps-num"] = str(servers.replicas)
         words["--k8s-ps-cores"] = str(servers.resources.cpu_milli // 1000)
-        words["--k8s-ps-memory"] = _memory(servers.resources.memory_bytes)
+        words["--k8s-ps-memory"] = format_memory(servers.resources.memory_bytes)
     if spec.priority != Priority.NORMAL:
         words["--k8s-priority"] = spec.priority.word
     if spec.wall_time_s:
@@ -293,14 +298,15 @@ def _note_words(spec: JobSpec) -> dict[str, str]:
     return words
 
 
-def _memory(size_bytes: int) -> str:
+def format_memory(size_bytes: int) -> str:
     for suffix, factor in (("Gi", 2**30), ("Mi", 2**20)):
         if size_bytes % factor == 0:
             return f"{size_bytes // factor}{suffix}"
     return f"{size_bytes // 1024}Ki"
 
 
-def _check_expressible(spec: JobSpec) -> None:
+def check_expressible(spec: JobSpec) -> None:
+    """Raise ValueError for a spec this generation has no words for."""
     plain = JobSpec(
         name=spec.name,
         mode=spec.mode,
