@@ -57,7 +57,7 @@ def render(config: Config) -> str:
 def _scalar(text: str) -> str:
     is_plain = (
         text
-        and text[0] not in "-."
+        and text[0] not in "-.@"
         and text.lower() not in _TAKEN
         and all(c in _PLAIN for c in text.replace("://", "").replace(":", ""))
         and ": " not in text
