@@ -119,6 +119,20 @@ def _can_make_a_cgroup() -> bool:
     return False
 
 
+def _can_mount_an_image() -> bool:
+    if not _is_root() or any(shutil.which(name) is None for name in ("mkfs.ext4", "mount")):
+        return False
+    with tempfile.TemporaryDirectory(prefix="paddlecloud-probe-") as folder:
+        image, point = Path(folder, "image"), Path(folder, "point")
+        point.mkdir()
+        with image.open("wb") as file:
+            file.truncate(2 << 20)
+        steps = (["mkfs.ext4", "-q", str(image)], ["mount", "-o", "loop", str(image), str(point)])
+        if any(subprocess.run(step, capture_output=True).returncode for step in steps):
+            return False
+        return subprocess.run(["umount", str(point)], capture_output=True).returncode == 0
+
+
 def _always() -> bool:
     return True
 
@@ -135,6 +149,10 @@ NEEDS = {
     "cgroup": Need(_can_make_a_cgroup, "run where cgroups may be made", _always),
     "postgres": Need(_postgres_is_there, "make test installs it", _postgres_is_beyond_make),
     "python3.6": Need(lambda: old_python() is not None, "install Python 3.6", _always),
+    "shared-memory": Need(
+        lambda: os.access("/dev/shm", os.W_OK), "mount a tmpfs at /dev/shm", _always
+    ),
+    "loop-mount": Need(_can_mount_an_image, "run as root where images can be mounted", _always),
     "gpu": Need(lambda: Path("/dev/nvidia0").exists(), "a machine with a GPU", _always),
 }
 

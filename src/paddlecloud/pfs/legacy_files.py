@@ -63,6 +63,9 @@ class _Writing:
         self.is_claimed = False
 
     def settle(self, start: int, end: int) -> None:
+        self.settled = self._with(start, end)
+
+    def _with(self, start: int, end: int) -> list[tuple[int, int]]:
         spans = sorted([*self.settled, (start, min(end, self.size_bytes))])
         merged: list[tuple[int, int]] = []
         for left, right in spans:
@@ -70,7 +73,7 @@ class _Writing:
                 merged[-1] = (merged[-1][0], max(merged[-1][1], right))
             elif right > left:
                 merged.append((left, right))
-        self.settled = merged
+        return merged
 
     def unsettle(self, start: int, end: int) -> None:
         self.settled = [
@@ -91,11 +94,9 @@ class _Writing:
         return self.size_bytes == 0 or self.settled == [(0, self.size_bytes)]
 
     def is_ready_when_quiet(self) -> bool:
-        if not self.is_touched:
+        if not self.is_touched or self.is_whole:
             return True
-        if self.asked is not None:
-            self.settle(*self.asked)
-        return self.is_whole
+        return self.asked is not None and self._with(*self.asked) == [(0, self.size_bytes)]
 
 
 class LegacyFiles:
