@@ -148,9 +148,9 @@ class Session:
     # --- running ---------------------------------------------------------------------------
 
     def patience(self) -> Patience:
-        return Patience(self.plane.give_up_s, sleep=self._sleep)
+        return Patience(self.plane.give_up_s, sleep=self.sleep)
 
-    def _sleep(self, delay_s: float) -> None:
+    def sleep(self, delay_s: float) -> None:
         if self._stop.wait(delay_s):
             raise Interrupted
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 SLICE_BYTES = 1 << 20
 SPLIT_BYTES = 64 << 20  # from here on two connections send one file
+SETTLE_S = 0.25
 COMMITS = 3  # a server that keeps asking for more is not believed
 
 Runner = Callable[[Iterable[Task]], None]
@@ -206,6 +207,7 @@ class LargeUpload:
         self._id = ""
         self._resent: set[int] = set()
         self._arrived: set[int] = set()  # leaves counted as progress
+        self._written: set[int] = set()  # leaves handed to the network since it was last asked
         self._sent_bytes = 0
         self._faults: list[Exception] = []
         self.hashed_at_ns = time.time_ns()
@@ -248,8 +250,14 @@ class LargeUpload:
     def _begin(self, lane: Lane) -> list[int]:
         """Ask what is there already; the leaves that still have to be sent."""
         answer = lane.call("POST", routes.PFS_UPLOADS, self._wish)
-        self._id = str(answer["id"])
         received = {int(index): str(digest) for index, digest in answer["received"]}
+        if self._written.difference(received):
+            # It may still be reading what arrived before the cut: not to be sent again.
+            self._session.sleep(SETTLE_S)
+            self._written.clear()
+            answer = lane.call("POST", routes.PFS_UPLOADS, self._wish)
+            received = {int(index): str(digest) for index, digest in answer["received"]}
+        self._id = str(answer["id"])
         hash_leaves(self._file, sorted(received), lane.view, self._leaves)
         there = {index for index, digest in received.items() if self._is_mine(index, digest)}
         base = answer.get("base")
@@ -323,6 +331,8 @@ class LargeUpload:
             for piece in leaf_pieces(self._file, first, end, lane.view, self._leaves):
                 yield piece
                 on_the_way += len(piece)
+                if on_the_way % LEAF_BYTES == 0:
+                    self._written.add(first + on_the_way // LEAF_BYTES - 1)
                 session.moved(len(piece))
                 if self._faults and not isinstance(self._faults[0], OSError):
                     raise Changed  # the other half has failed for good: all is in vain

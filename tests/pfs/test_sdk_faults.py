@@ -1,0 +1,329 @@
+"""Cuts, resets, stalls and flipped bits between the client and a real file service."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from paddlecloud.core.errors import Conflict, ServerUnreachable
+from paddlecloud.sdk import Client
+from paddlecloud.sdk.transfers.events import Event, Moved, Planned
+from paddlecloud.testing.chaos_proxy import ChaosProxy, Fault
+from paddlecloud.wire.digests import LEAF_BYTES
+from tests.pfs.sdk_service import HOME, Service
+
+pytestmark = [pytest.mark.e2e]
+
+SIZE_BYTES = 5 * LEAF_BYTES + 12_345
+HEAD_BYTES = 4096  # what a request's head and JSON may take, generously
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    started = Service(tmp_path_factory.mktemp("service"))
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def proxy(service: Service) -> Iterator[ChaosProxy]:
+    with ChaosProxy(service.port) as started:
+        service.told_port = started.port
+        yield started
+    service.told_port = 0
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def client(service: Service, proxy: ChaosProxy) -> Client:
+    return service.client()
+
+
+def impatient(client: Client) -> Client:
+    """Gives up at the first cut, as a killed client does."""
+    client.files.plane.give_up_s = 0.0
+    return client
+
+
+def make(path: Path, size_bytes: int, seed: int) -> bytes:
+    data = random.Random(seed).randbytes(size_bytes)
+    path.write_bytes(data)
+    return data
+
+
+def target_of(tmp_path: Path) -> str:
+    return f"{HOME}/{tmp_path.name}"
+
+
+def at_bytes(size_bytes: int, count: int, seed: int) -> list[int]:
+    """Cuts in the first head, around every leaf's end, and anywhere."""
+    edges = [n * LEAF_BYTES + d for n in range(1, 4) for d in (-1, 0, 1, 300)]
+    anywhere = random.Random(seed).sample(range(size_bytes), count)
+    return sorted([1, 150, 900, *edges, *anywhere, size_bytes - 1])
+
+
+# --- going on in the same run ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["cut", "reset"])
+@pytest.mark.parametrize("at_byte", at_bytes(SIZE_BYTES, 6, seed=1))
+def test_a_put_goes_on_after_a_break(
+    client: Client, service: Service, proxy: ChaosProxy, tmp_path: Path, kind: str, at_byte: int
+) -> None:
+    data = make(tmp_path / "f", SIZE_BYTES, at_byte)
+    fault = Fault(kind, "up", at_byte)  # type: ignore[arg-type]
+    proxy.plan(fault)
+    summary = client.files.copy([str(tmp_path / "f")], target_of(tmp_path) + "/")
+    assert fault.happened.is_set()
+    assert not summary.failures
+    assert service.stored(f"{tmp_path.name}/f").read_bytes() == data
+    # A reset also takes what had arrived and was not yet read.
+    unread_bytes = LEAF_BYTES if kind == "reset" else 0
+    most_bytes = SIZE_BYTES + LEAF_BYTES + unread_bytes + 65536 + 4 * HEAD_BYTES
+    assert proxy.sent["up"] <= most_bytes
+
+
+@pytest.mark.parametrize("kind", ["cut", "reset"])
+@pytest.mark.parametrize("at_byte", at_bytes(SIZE_BYTES, 6, seed=2))
+def test_a_get_goes_on_after_a_break(
+    client: Client, service: Service, proxy: ChaosProxy, tmp_path: Path, kind: str, at_byte: int
+) -> None:
+    data = random.Random(at_byte).randbytes(SIZE_BYTES)
+    stored = service.stored(f"{tmp_path.name}/f")
+    stored.parent.mkdir(parents=True, exist_ok=True)
+    stored.write_bytes(data)
+    fault = Fault(kind, "down", at_byte)  # type: ignore[arg-type]
+    proxy.plan(fault)
+    summary = client.files.copy([target_of(tmp_path) + "/f"], str(tmp_path / "got"))
+    assert fault.happened.is_set()
+    assert not summary.failures
+    assert (tmp_path / "got").read_bytes() == data
+    assert [path.name for path in tmp_path.iterdir() if "part" in path.name] == []
+    assert proxy.sent["down"] <= SIZE_BYTES + LEAF_BYTES + 65536 + 8 * HEAD_BYTES
+
+
+def test_progress_adds_up_over_breaks(client: Client, proxy: ChaosProxy, tmp_path: Path) -> None:
+    make(tmp_path / "f", SIZE_BYTES, 3)
+    events: list[Event] = []
+    proxy.plan(Fault("cut", "up", 3 * LEAF_BYTES), Fault("cut", "up", 5 * LEAF_BYTES))
+    client.files.copy([str(tmp_path / "f")], target_of(tmp_path) + "/", on_event=events.append)
+    planned = next(event for event in events if isinstance(event, Planned))
+    moved = sum(event.n_bytes for event in events if isinstance(event, Moved))
+    assert planned.same_bytes + moved == planned.size_bytes
+
+
+def test_both_halves_of_a_huge_file_go_on(
+    client: Client, service: Service, proxy: ChaosProxy, tmp_path: Path
+) -> None:
+    size_bytes = 68 << 20
+    data = make(tmp_path / "f", size_bytes, 4)
+    proxy.plan(*(Fault("cut", "up", n << 20) for n in (9, 30, 50, 66)))
+    client.files.copy([str(tmp_path / "f")], target_of(tmp_path) + "/")
+    assert service.stored(f"{tmp_path.name}/f").read_bytes() == data
+    assert proxy.sent["up"] <= size_bytes + 4 * (LEAF_BYTES + (1 << 20)) + 65536
+    proxy.plan(*(Fault("reset", "down", n << 20) for n in (9, 30, 50, 66)))
+    client.files.copy([target_of(tmp_path) + "/f"], str(tmp_path / "got"))
+    assert (tmp_path / "got").read_bytes() == data
+    assert proxy.sent["down"] <= size_bytes + 4 * (LEAF_BYTES + (1 << 20)) + 2**20
+
+
+# --- going on in the next run --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at_byte", at_bytes(SIZE_BYTES, 5, seed=5))
+def test_the_same_put_again_goes_on_from_there(
+    service: Service, proxy: ChaosProxy, tmp_path: Path, at_byte: int
+) -> None:
+    data = make(tmp_path / "f", SIZE_BYTES, at_byte)
+    first = impatient(service.client())
+    first.files.plane.endpoint  # noqa: B018
+    proxy.plan(Fault("cut", "up", at_byte))
+    with pytest.raises(ServerUnreachable) as caught:
+        first.files.copy([str(tmp_path / "f")], target_of(tmp_path) + "/")
+    assert "Run the same command again" in caught.value.hint
+    assert not service.stored(f"{tmp_path.name}/f").exists()
+    service.client().files.copy([str(tmp_path / "f")], target_of(tmp_path) + "/")
+    assert service.stored(f"{tmp_path.name}/f").read_bytes() == data
+    assert proxy.sent["up"] <= SIZE_BYTES + LEAF_BYTES + 65536 + 4 * HEAD_BYTES
+
+
+@pytest.mark.parametrize("at_byte", at_bytes(SIZE_BYTES, 5, seed=6)[2:])
+def test_the_same_get_again_goes_on_from_there(
+    service: Service, proxy: ChaosProxy, tmp_path: Path, at_byte: int
+) -> None:
+    data = random.Random(at_byte).randbytes(SIZE_BYTES)
+    stored = service.stored(f"{tmp_path.name}/f")
+    stored.parent.mkdir(parents=True, exist_ok=True)
+    stored.write_bytes(data)
+    proxy.plan(Fault("cut", "down", at_byte))
+    with pytest.raises(ServerUnreachable):
+        impatient(service.client()).files.copy([target_of(tmp_path) + "/f"], str(tmp_path / "got"))
+    assert not (tmp_path / "got").exists()
+    service.client().files.copy([target_of(tmp_path) + "/f"], str(tmp_path / "got"))
+    assert (tmp_path / "got").read_bytes() == data
+    assert proxy.sent["down"] <= SIZE_BYTES + LEAF_BYTES + 65536 + 8 * HEAD_BYTES
+
+
+@pytest.mark.parametrize("direction", ["up", "down"])
+@pytest.mark.parametrize("at_byte", [10, 700, 5_000, 40_000, 123_456, 399_000])
+def test_a_cut_batch_is_sent_or_fetched_again(
+    service: Service, proxy: ChaosProxy, tmp_path: Path, direction: str, at_byte: int
+) -> None:
+    source = tmp_path / "src"
+    source.mkdir()
+    for number in range(100):
+        make(source / f"f{number}", 4096, number)
+    client = service.client()
+    if direction == "up":
+        proxy.plan(Fault("cut", "up", at_byte))
+    client.files.copy([f"{source}/"], target_of(tmp_path), recursive=True)
+    if direction == "down":
+        proxy.plan(Fault("cut", "down", at_byte))
+    client.files.copy([target_of(tmp_path) + "/"], str(tmp_path / "got"), recursive=True)
+    assert proxy.connections > 1
+    for path in source.iterdir():
+        assert service.stored(f"{tmp_path.name}/{path.name}").read_bytes() == path.read_bytes()
+        assert (tmp_path / "got" / path.name).read_bytes() == path.read_bytes()
+    assert sorted(os.listdir(tmp_path / "got")) == sorted(os.listdir(source))
+
+
+@pytest.mark.parametrize("at_byte", range(0, 700, 60))
+def test_a_lost_answer_to_any_request_does_no_harm(
+    service: Service, proxy: ChaosProxy, tmp_path: Path, at_byte: int
+) -> None:
+    """The answers of a put are a few hundred bytes: of compare, begin, the leaves, commit."""
+    data = make(tmp_path / "f", LEAF_BYTES + 5, at_byte)
+    proxy.plan(Fault("cut", "down", at_byte))
+    summary = service.client().files.copy([str(tmp_path / "f")], target_of(tmp_path) + "/")
+    assert not summary.failures
+    assert service.stored(f"{tmp_path.name}/f").read_bytes() == data
+    assert proxy.sent["up"] <= LEAF_BYTES + 5 + LEAF_BYTES + 65536 + 8 * HEAD_BYTES
+
+
+def test_a_stalled_connection_is_given_up(
+    service: Service, proxy: ChaosProxy, tmp_path: Path
+) -> None:
+    data = make(tmp_path / "f", SIZE_BYTES, 8)
+    client = service.client()
+    client.files.plane.stall_timeout_s = 0.3
+    proxy.plan(Fault("stall", "up", 2 * LEAF_BYTES + 77))
+    client.files.copy([str(tmp_path / "f")], target_of(tmp_path) + "/")
+    assert service.stored(f"{tmp_path.name}/f").read_bytes() == data
+    proxy.plan(Fault("stall", "down", 2 * LEAF_BYTES + 77))
+    client.files.copy([target_of(tmp_path) + "/f"], str(tmp_path / "got"))
+    assert (tmp_path / "got").read_bytes() == data
+
+
+def test_a_service_that_restarts_is_waited_for(
+    service: Service, proxy: ChaosProxy, tmp_path: Path
+) -> None:
+    data = make(tmp_path / "f", SIZE_BYTES, 9)
+    fault = Fault("cut", "up", 2 * LEAF_BYTES + 1)
+    proxy.plan(fault)
+    files = service.client().files
+    # The service ends with the thread that started it: that must be this one.
+    with ThreadPoolExecutor(1) as pool:
+        going = pool.submit(files.copy, [str(tmp_path / "f")], target_of(tmp_path) + "/")
+        assert fault.happened.wait(20)
+        service.stop(hard=True)
+        service.start()
+        assert not going.result(60).failures
+    assert service.stored(f"{tmp_path.name}/f").read_bytes() == data
+
+
+# --- flipped bits ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at_byte", [LEAF_BYTES - 7, 2 * LEAF_BYTES + 5, 4 * LEAF_BYTES])
+def test_a_flipped_bit_on_the_way_up_is_found_and_sent_again(
+    client: Client, service: Service, proxy: ChaosProxy, tmp_path: Path, at_byte: int
+) -> None:
+    data = make(tmp_path / "f", SIZE_BYTES, at_byte)
+    proxy.plan(Fault("flip", "up", at_byte + 2000))
+    summary = client.files.copy([str(tmp_path / "f")], target_of(tmp_path) + "/")
+    assert not summary.failures
+    assert service.stored(f"{tmp_path.name}/f").read_bytes() == data
+    assert SIZE_BYTES < summary.sent_bytes <= SIZE_BYTES + LEAF_BYTES
+
+
+@pytest.mark.parametrize("at_byte", [LEAF_BYTES - 7, 2 * LEAF_BYTES + 5, 4 * LEAF_BYTES])
+def test_a_flipped_bit_on_the_way_down_is_found_and_fetched_again(
+    client: Client, service: Service, proxy: ChaosProxy, tmp_path: Path, at_byte: int
+) -> None:
+    data = random.Random(at_byte).randbytes(SIZE_BYTES)
+    stored = service.stored(f"{tmp_path.name}/f")
+    stored.parent.mkdir(parents=True, exist_ok=True)
+    stored.write_bytes(data)
+    proxy.plan(Fault("flip", "down", at_byte + 2000))
+    summary = client.files.copy([target_of(tmp_path) + "/f"], str(tmp_path / "got"))
+    assert not summary.failures
+    assert (tmp_path / "got").read_bytes() == data
+    assert SIZE_BYTES < summary.sent_bytes <= SIZE_BYTES + LEAF_BYTES
+
+
+def test_flipped_bits_in_batches_are_found(
+    service: Service, proxy: ChaosProxy, tmp_path: Path
+) -> None:
+    source = tmp_path / "src"
+    source.mkdir()
+    for number in range(10):
+        make(source / f"f{number}", 40_960, number)
+    client = service.client()
+    proxy.plan(Fault("flip", "up", 200_000))
+    summary = client.files.copy([f"{source}/"], target_of(tmp_path), recursive=True)
+    assert summary.sent_bytes == 11 * 40_960
+    proxy.plan(Fault("flip", "down", 200_000))
+    client.files.copy([target_of(tmp_path) + "/"], str(tmp_path / "got"), recursive=True)
+    for path in source.iterdir():
+        assert service.stored(f"{tmp_path.name}/{path.name}").read_bytes() == path.read_bytes()
+        assert (tmp_path / "got" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_a_network_that_keeps_flipping_stores_nothing_and_is_named(
+    client: Client, service: Service, proxy: ChaosProxy, tmp_path: Path
+) -> None:
+    make(tmp_path / "f", SIZE_BYTES, 10)
+    third = 2 * LEAF_BYTES + 5000
+    proxy.plan(Fault("flip", "up", third), Fault("flip", "up", SIZE_BYTES + 9000))
+    summary = client.files.copy([str(tmp_path / "f")], target_of(tmp_path) + "/")
+    [(path, error)] = summary.failures
+    assert path == str(tmp_path / "f")
+    assert isinstance(error, Conflict)
+    assert "damaged on the way" in error.message
+    assert not service.stored(f"{tmp_path.name}/f").exists()
+
+
+def test_bit_rot_at_rest_is_told_from_damage_on_the_way(
+    client: Client, service: Service, proxy: ChaosProxy, tmp_path: Path
+) -> None:
+    data = make(tmp_path / "f", SIZE_BYTES, 11)
+    client.files.copy([str(tmp_path / "f")], target_of(tmp_path) + "/")
+    stored = service.stored(f"{tmp_path.name}/f")
+    rot_without_a_write(stored, LEAF_BYTES + 9)
+    summary = client.files.copy([target_of(tmp_path) + "/f"], str(tmp_path / "got"))
+    if summary.failures:
+        [(_, error)] = summary.failures
+        assert "damaged where it is stored" in error.message
+        assert not (tmp_path / "got").exists()
+    else:  # the file system gave the write away, so it counts as a new version
+        assert (tmp_path / "got").read_bytes() == stored.read_bytes() != data
+
+
+def rot_without_a_write(path: Path, at_byte: int) -> None:
+    """Change a byte under a live mapping, then put the times back as well as one can."""
+    info = path.stat()
+    with open(path, "r+b") as file:
+        file.seek(at_byte)
+        byte = file.read(1)
+        file.seek(at_byte)
+        file.write(bytes([byte[0] ^ 1]))
+    os.utime(path, ns=(info.st_atime_ns, info.st_mtime_ns))
