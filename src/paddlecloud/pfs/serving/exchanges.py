@@ -124,7 +124,7 @@ class Exchange:
         lines = list(headers)
         if length is not None:
             lines.append(("Content-Length", str(length)))
-        elif self.head.headers.get("connection", "").lower() != "close" and self.keeps_alive:
+        elif self.head.is_modern:
             lines.append(("Transfer-Encoding", "chunked"))
             self._is_chunked = True
         else:

@@ -48,6 +48,7 @@ class Head:
     length: int | None  # of the body; None when it is chunked
     keeps_alive: bool
     expects_continue: bool
+    is_modern: bool = True  # HTTP/1.1: may be answered in chunks
     segments: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -86,7 +87,6 @@ def parse_head(raw: bytes) -> Head:
             raise bad("the head of the request ends early")
         parser.feed_data(raw[-1:])
         method = parser.get_method().decode("ascii")
-        keeps_alive = parser.should_keep_alive()
         version = parser.get_http_version()
     except HttpParserError as error:
         raise bad(f"this is not HTTP: {error}") from None
@@ -95,8 +95,8 @@ def parse_head(raw: bytes) -> Head:
     headers = _headers(collector.headers)
     if version == "1.1" and "host" not in headers:
         raise bad("the Host header is missing")
-    if version not in ("1.0", "1.1") or "upgrade" in headers:
-        keeps_alive = False
+    if version not in ("1.0", "1.1"):
+        raise bad("the versions of HTTP understood are 1.0 and 1.1")
     path, _, query = collector.url.decode("latin-1").partition("?")
     if not path.startswith("/"):
         raise bad("the target of a request must start with /")
@@ -106,9 +106,16 @@ def parse_head(raw: bytes) -> Head:
         query=_query(query),
         headers=headers,
         length=_length(headers),
-        keeps_alive=keeps_alive,
+        keeps_alive=version == "1.1" and not _is_last(headers),
         expects_continue=headers.get("expect", "").lower() == "100-continue",
+        is_modern=version == "1.1",
     )
+
+
+def _is_last(headers: dict[str, str]) -> bool:
+    """Whether the client closes after this request."""
+    words = headers.get("connection", "").lower().split(",")
+    return "close" in (word.strip() for word in words)
 
 
 def _headers(pairs: list[tuple[bytes, bytes]]) -> dict[str, str]:

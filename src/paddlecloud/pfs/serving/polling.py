@@ -160,12 +160,12 @@ class Poller:
         try:
             while True:
                 end = link.pending.find(_HEAD_END, max(0, link.scanned_bytes - 3))
+                link.scanned_bytes = len(link.pending)
+                if end > MAX_HEAD_BYTES or (end < 0 and len(link.pending) > MAX_HEAD_BYTES):
+                    self._dispatch(link, 0)
+                    return
                 if end >= 0:
                     self._dispatch(link, end + len(_HEAD_END))
-                    return
-                link.scanned_bytes = len(link.pending)
-                if len(link.pending) > MAX_HEAD_BYTES:
-                    self._dispatch(link, 0)
                     return
                 data = link.recv(_RECV_BYTES)
                 if data is None:

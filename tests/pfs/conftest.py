@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.pfs.running import TOKENS, Caller, FakeCloud, Running
+
+
+@pytest.fixture(scope="session")
+def shared_cloud() -> Iterator[FakeCloud]:
+    cloud = FakeCloud()
+    yield cloud
+    cloud.close()
+
+
+@pytest.fixture
+def cloud(shared_cloud: FakeCloud) -> Iterator[FakeCloud]:
+    """One that a test may change."""
+    yield shared_cloud
+    shared_cloud.tokens = dict(TOKENS)
+    shared_cloud.is_old = False
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory, shared_cloud: FakeCloud) -> Iterator[Running]:
+    """One process for all tests that only talk to it; each uses a folder of its own."""
+    running = Running(tmp_path_factory.mktemp("pfs") / "root", shared_cloud.url).start()
+    yield running
+    running.stop()
+    assert "Traceback" not in running.log, running.log
+
+
+@pytest.fixture
+def own_server(tmp_path_factory: pytest.TempPathFactory, cloud: FakeCloud) -> Iterator[Running]:
+    """A process that a test may kill."""
+    running = Running(tmp_path_factory.mktemp("own") / "root", cloud.url).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def alice(server: Running) -> Caller:
+    return server.as_user("alice")
+
+
+@pytest.fixture
+def home(request: pytest.FixtureRequest, server: Running, alice: Caller) -> str:
+    """A folder of this test alone, which is there."""
+    name = request.node.name.replace("[", "-").replace("]", "").replace("/", "-")[:100]
+    name = "".join(char for char in name if char.isalnum() or char in "-_.") or "t"
+    path = f"/pfs/local/home/alice/{name}"
+    assert alice.post("/api/v2/pfs/directories", {"paths": [path]}).status == 200
+    return path
