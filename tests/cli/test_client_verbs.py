@@ -1,4 +1,4 @@
-"""`config`, `completion`, `file`, `account`, `runtime`: against files and scripted servers."""
+"""`config`, `completion`, `account`, `runtime`: against files and scripted servers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from paddlecloud.cli.verbs import VERBS
 from tests.cli.conftest import Run
 from tests.cli.shapes import job, page
-from tests.scripted_server import Answer, Request, ScriptedServer
+from tests.scripted_server import Answer, ScriptedServer
 
 CONFIG = """\
 current-datacenter: a
@@ -118,139 +118,6 @@ def test_the_bash_script_works_in_bash(run: Run, tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("workers\n", "")
 
 
-# --- file ------------------------------------------------------------------------------------
-
-
-class Store:
-    """Files of a server, by path."""
-
-    def __init__(self, server: ScriptedServer, **files: bytes) -> None:
-        self.files = {f"/pfs/local/home/alice/{name}": data for name, data in files.items()}
-        server.routes["GET /api/v1/file/"] = self.get
-        server.routes["POST /api/v1/file/"] = self.put
-        server.routes["GET /api/v1/filelist/"] = self.names
-
-    def put(self, request: Request) -> Answer:
-        body = request.body.partition(b"\r\n\r\n")[2].rpartition(b"\r\n--")[0]
-        self.files[request.query["path"]] = body
-        return Answer({"code": 200, "msg": ""})
-
-    def get(self, request: Request) -> Answer:
-        if request.query["path"] in self.files:
-            return Answer(self.files[request.query["path"]])
-        message = "file not exist"
-        body = {"code": 404, "error": "not_found", "message": message, "msg": message}
-        return Answer(body, 404)
-
-    def names(self, request: Request) -> Answer:
-        folder = request.query["path"].rstrip("/") + "/"
-        inside = {p[len(folder) :].split("/")[0] for p in self.files if p.startswith(folder)}
-        if not inside:
-            message = "dir not exist"
-            body = {"code": 404, "error": "not_found", "message": message, "msg": message}
-            return Answer(body, 404)
-        return Answer({"msg": "", "items": sorted(inside)})
-
-
-HOME = "/pfs/local/home/alice"
-
-
-def test_put_a_file_and_a_folder_both_ways(
-    server: ScriptedServer, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = Store(server)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "data" / "sub").mkdir(parents=True)
-    (tmp_path / "data" / "a").write_bytes(b"A")
-    (tmp_path / "data" / "sub" / "b").write_bytes(b"")
-    assert run("file", "put", "data/a", f"{HOME}/x").out == f"Uploading ... data/a {HOME}/x\n"
-    run("file", "put", "data/a", f"{HOME}/y/")
-    run("file", "put", "data", f"{HOME}/one")
-    run("file", "put", "data/", f"{HOME}/two")
-    assert store.files == {
-        f"{HOME}/x": b"A",
-        f"{HOME}/y/a": b"A",
-        f"{HOME}/one/data/a": b"A",
-        f"{HOME}/one/data/sub/b": b"",
-        f"{HOME}/two/a": b"A",
-        f"{HOME}/two/sub/b": b"",
-    }
-
-
-def test_get_a_file_and_a_folder(server: ScriptedServer, run: Run, tmp_path: Path) -> None:
-    Store(server, **{"model/w": b"W", "model/sub/v": b"V", "log": b"L"})
-    assert run("file", "get", f"{HOME}/log", f"{tmp_path}/").code == 0
-    assert run("file", "get", f"{HOME}/model", f"{tmp_path}/").code == 0
-    found = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()}
-    assert found == {"log", "model/w", "model/sub/v"}
-    assert (tmp_path / "model" / "w").read_bytes() == b"W"
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "message"),
-    [
-        (("get", f"{HOME}/log", "{tmp}/there"), 5, "file already exist"),
-        (("get", f"{HOME}/none", "{tmp}/new"), 4, "file not exist"),
-        (("get", "/etc/passwd", "{tmp}/new"), 2, "path must start with /pfs"),
-        (("put", "../x", f"{HOME}/x"), 2, "'..'"),
-        (("put", "{tmp}/none", f"{HOME}/x"), 2, "there is no"),
-        (("put", "{tmp}/there", f"{HOME}/../bob"), 2, ".."),
-        (("mv", "a", "b"), 2, "usage: paddlecloud file"),
-    ],
-)
-def test_file_refuses(
-    server: ScriptedServer,
-    run: Run,
-    tmp_path: Path,
-    words: tuple[str, ...],
-    code: int,
-    message: str,
-) -> None:
-    Store(server, log=b"L")
-    (tmp_path / "there").write_text("mine")
-    ran = run("file", *(word.format(tmp=tmp_path) for word in words))
-    assert ran.code == code
-    assert message in ran.err
-    assert (tmp_path / "there").read_text() == "mine"
-
-
-@pytest.mark.parametrize("name", ["..", "a/b", "x\\y", ""])
-def test_get_never_writes_where_a_server_would_like(
-    server: ScriptedServer, run: Run, tmp_path: Path, name: str
-) -> None:
-    Store(server)
-    server.routes["GET /api/v1/filelist/"] = Answer({"msg": "", "items": [name]})
-    ran = run("file", "get", f"{HOME}/model", f"{tmp_path}/m")
-    assert (ran.code, "not safe" in ran.err) == (2, True)
-
-
-@pytest.mark.parametrize("action", [("ls", "/pfs/dc/home/u/x"), ("get", "/pfs/dc/home/u/x", "y")])
-def test_what_is_not_there_is_named(
-    server: ScriptedServer, run: Run, action: tuple[str, ...]
-) -> None:
-    missing = {
-        "code": 404,
-        "error": "not_found",
-        "message": "dir not exist",
-        "msg": "dir not exist",
-    }
-    for path in ("/api/v1/file", "/api/v1/filelist"):
-        server.routes[f"GET {path}"] = server.routes[f"GET {path}/"] = Answer(missing, 404)
-    done = run("file", *action)
-    assert (done.err, done.code) == ("error: dir not exist: /pfs/dc/home/u/x\n", 4)
-
-
-def test_an_unknown_action_on_accounts_is_met_with_the_known_ones(run: Run) -> None:
-    done = run("account", "remove", "bob")
-    assert done.code == 2
-    assert "account cannot remove; it can add, list, quota, token, cert, tokens," in done.err
-
-
-def test_ls_prints_one_name_per_line(server: ScriptedServer, run: Run) -> None:
-    Store(server, a=b"", b=b"")
-    assert run("file", "ls", HOME).out == "a\nb\n"
-
-
 # --- account and runtime ---------------------------------------------------------------------
 
 LIMITS = {"cpu": None, "memory": "8Gi", "gpu": None, "replicas": None}
@@ -261,6 +128,12 @@ BOB = {
     "created_at": "2026-11-15T07:00:00Z",
     "limits": LIMITS,
 }
+
+
+def test_an_unknown_action_on_accounts_is_met_with_the_known_ones(run: Run) -> None:
+    done = run("account", "remove", "bob")
+    assert done.code == 2
+    assert "account cannot remove; it can add, list, quota, token, cert, tokens," in done.err
 
 
 def test_account_add_reads_a_password_from_the_standard_input(
@@ -341,8 +214,10 @@ def test_runtime_install_is_for_the_servers_own_machine(server: ScriptedServer, 
 def test_the_verbs_table_names_modules_that_run() -> None:
     from importlib import import_module
 
+    from paddlecloud.cli.failures import usage_of
+
     for verb, (name, _, summary) in VERBS.items():
         module = import_module(f"paddlecloud.cli.{name}")
         assert callable(module.run), verb
-        assert module.USAGE.startswith(f"paddlecloud {verb}"), verb
+        assert usage_of(verb).startswith(f"paddlecloud {verb}"), verb
         assert summary

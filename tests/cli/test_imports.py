@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.cli.shapes import job, page
-from tests.scripted_server import ScriptedServer
+from tests.scripted_server import Answer, ScriptedServer
 
 # Costly (each some milliseconds of every start), or a sign that a wrong layer was reached.
 NOT_FOR_A_LIST = set(
@@ -63,6 +63,29 @@ def test_listing_jobs_imports_nothing_heavy(server: ScriptedServer) -> None:
     assert heavy(imported_by("get", "jobs"), NOT_FOR_A_LIST) == set()
 
 
+LISTED = {
+    "path": "/pfs/local/home/alice",
+    "entries": [
+        {
+            **{"name": "a", "type": "file", "size": 1, "mtime_ns": 1},
+            **{"executable": False, "digest": None},
+        }
+    ],
+    "next": None,
+    "left_out": 0,
+}
+STATUS = {"cluster": "local", "account": "alice", "pfs": {"port": 0, "url": ""}}
+
+
+@pytest.mark.parametrize("words", [("pfs", "ls"), ("ls", "/pfs/local/home/alice")])
+def test_listing_files_imports_nothing_heavy(
+    server: ScriptedServer, words: tuple[str, ...]
+) -> None:
+    server.routes["GET /api/v2/status"] = Answer(STATUS)
+    server.routes["GET /api/v2/pfs/entries"] = Answer(LISTED)
+    assert heavy(imported_by(*words), NOT_FOR_A_LIST) == set()
+
+
 def test_the_version_imports_next_to_nothing() -> None:
     assert heavy(imported_by("--version"), NOT_FOR_THE_VERSION) == set()
 
@@ -78,10 +101,14 @@ def test_the_version_imports_next_to_nothing() -> None:
         ("submit", "--dry-run", "-entry", "x", "./p"),
         ("config",),
         ("completion", "bash"),
+        ("help", "pfs", "cp"),
+        ("pfs", "ls"),
     ],
 )
 def test_verbs_run_without_unix(server: ScriptedServer, words: tuple[str, ...]) -> None:
     server.routes["GET /api/v2/jobs"] = page(job())
+    server.routes["GET /api/v2/status"] = Answer(STATUS)
+    server.routes["GET /api/v2/pfs/entries"] = Answer(LISTED)
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_UNIX, *words], capture_output=True, text=True, timeout=60
     )

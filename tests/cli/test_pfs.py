@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from paddlecloud.cli.verbs import SUBVERBS
-from paddlecloud.core.errors import NotAllowed
+from paddlecloud.core.errors import NotAllowed, NotFound
 from paddlecloud.sdk.platform_calls import PlatformCalls
 from tests.cli.conftest import Run
 from tests.cli.scripted_files import HOME, ScriptedFiles, file, folder
@@ -260,7 +260,19 @@ def test_another_home_is_answered_with_ones_own(files: ScriptedFiles, run: Run) 
     assert ran.code == 3
     assert ran.err == (
         "error: /pfs/local/home/bob/x: not a valid user: bob\n"
-        f"hint:  your own files are below {HOME}\n"
+        f"hint:  your own files are below {HOME}; paddlecloud publish shares one\n"
+    )
+
+
+def test_an_unknown_datacenter_is_answered_with_the_known_one(
+    files: ScriptedFiles, run: Run
+) -> None:
+    files.failing = NotFound("no datacenter other")
+    ran = run("pfs", "stat", "/pfs/other/home/alice")
+    assert ran.code == 4
+    assert ran.err == (
+        "error: /pfs/other/home/alice: no datacenter other\n"
+        "hint:  this server has the datacenter local\n"
     )
 
 

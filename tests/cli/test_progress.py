@@ -40,7 +40,8 @@ def under_way() -> Progress:
             "data  ████████████░░░░░░░░  60%  1.2 of 2.0 GiB  812 MiB/s  1s left"
             "   4,102 of 6,000 files",
         ),
-        (80, "data  60%  1.2 of 2.0 GiB  812 MiB/s  1s left   4,102 of 6,000 files"),
+        (82, "data  ██████░░░░  60%  1.2 of 2.0 GiB  812 MiB/s  1s left   4,102 of 6,000 files"),
+        (70, "data  60%  1.2 of 2.0 GiB  812 MiB/s  1s left   4,102 of 6,000 files"),
         (50, "data  60%  1.2 of 2.0 GiB  812 MiB/s  1s left"),
         (40, "data  60%  812 MiB/s  1s left"),
         (26, "60%  812 MiB/s  1s left"),

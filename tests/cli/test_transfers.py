@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.core.errors import Conflict, InvalidInput, ServerUnreachable
+from paddlecloud.core.errors import Conflict, InvalidInput, OutOfSpace, ServerUnreachable
 from paddlecloud.sdk.platform_calls import PlatformCalls
 from paddlecloud.sdk.transfers.events import FileDone, Moved, Note, Planned
 from tests.cli.conftest import Run
@@ -71,7 +71,7 @@ def test_one_file_is_named(files: ScriptedFiles, run: Run) -> None:
     ran = run("pfs", "cp", "model", f"{HOME}/model")
     assert ran.out == "Uploading model ... Done\n1 file, 36 B: sent 36 B, 0.0 s\n"
     ran = run("pfs", "cp", f"{HOME}/model", f"{HOME}/again")
-    assert ran.out.startswith(f"Copying {HOME}/model ... Done\n1 file, 36 B: copied 36 B")
+    assert ran.out.startswith(f"Copying {HOME}/model ... Done\n1 file, 36 B: copied 1 file on")
 
 
 def test_what_is_there_already_is_not_said_to_travel(files: ScriptedFiles, run: Run) -> None:
@@ -96,6 +96,13 @@ def test_verbose_is_one_line_per_file(files: ScriptedFiles, run: Run) -> None:
         f"skipped data/c -> {HOME}/data/c",
     ]
     assert ran.err == "note: data/link is a symbolic link and was not sent\n"
+
+
+def test_a_line_says_which_way_a_file_went(files: ScriptedFiles, run: Run) -> None:
+    one(files, f"{HOME}/m", "./m")
+    for target, word in (("./", "received"), (f"{HOME}/n", "copied")):
+        ran = run("pfs", "cp", "-v", f"{HOME}/m", target)
+        assert ran.out.startswith(f"{word} {HOME}/m -> ./m\n")
 
 
 @pytest.mark.parametrize(
@@ -172,10 +179,17 @@ def test_a_lost_server_says_how_far_it_got(files: ScriptedFiles, run: Run) -> No
     )
 
 
+def test_a_full_disk_does_not_ask_to_try_again(files: ScriptedFiles, run: Run) -> None:
+    files.events = [Planned(2, 100, 0, 0), Moved(40), OutOfSpace("the disk is full")]
+    ran = run("pfs", "cp", "-r", "data", HOME)
+    assert (ran.code, ran.err) == (1, "error: the disk is full\n")
+
+
 @pytest.mark.parametrize(
     ("events", "said"),
     [
         ([Planned(2, 100, 1, 50), Moved(11)], "stopped at 61%. "),
+        ([Planned(2, 100, 1, 50), Moved(11), Moved(-11)], "stopped at 61%. "),
         ([], "stopped before anything was moved. "),
     ],
 )

@@ -69,7 +69,7 @@ def copy(session: Session, chunk_unit_bytes: int, told: Told | None = None) -> i
     if is_data:
         told = _keeper(kept)
     elif told is None and is_told:
-        told = transfer.file_line
+        told = way.file_line
     teller = transfer.Teller(session, way, sources, told=told, has_head=told is None)
 
     def start(on_event: OnEvent) -> Summary:

@@ -125,12 +125,14 @@ class Naming:
 
 def explain(session: Session, error: PaddleCloudError) -> None:
     """A hint where the server gave none."""
-    if error.hint:
+    if error.hint or session.made_client is None:
         return
-    if isinstance(error, NotAllowed) and session.made_client is not None:
-        try:
-            error.hint = f"your own files are below {home(session)}"
-        except PaddleCloudError:
-            return
-    elif isinstance(error, Conflict) and "directory" in error.message and "del" in error.message:
+    try:
+        if isinstance(error, NotAllowed):
+            error.hint = f"your own files are below {home(session)}; paddlecloud publish shares one"
+        elif "datacenter" in error.message:
+            error.hint = f"this server has the datacenter {session.client.status()['cluster']}"
+    except PaddleCloudError:
+        return  # what went wrong first is what counts
+    if isinstance(error, Conflict) and "can't del directory" in error.message:
         error.hint = "-r removes a folder and all that is in it"

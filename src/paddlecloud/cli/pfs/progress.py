@@ -33,6 +33,7 @@ class Progress:
         self.done_files = 0
         self.done_bytes = 0
         self.is_planned = False
+        self.furthest_percent = 0
         self._marks: list[tuple[float, int]] = []  # when, and how many bytes had moved by then
         self._moved_bytes = 0
 
@@ -40,10 +41,13 @@ class Progress:
         self.is_planned = True
         self.files, self.size_bytes = files, size_bytes
         self.done_files, self.done_bytes = same_files, same_bytes
+        self.furthest_percent = self.percent
 
     def move(self, n_bytes: int, now_s: float) -> None:
         self.done_bytes += n_bytes
         self._moved_bytes += n_bytes
+        # What is taken back while a transfer is being stopped has mostly arrived all the same.
+        self.furthest_percent = max(self.furthest_percent, self.percent)
         if not self._marks or now_s - self._marks[-1][0] >= REDRAWN_EVERY_S:
             self._marks.append((now_s, self._moved_bytes))
             while now_s - self._marks[0][0] > _RATE_WINDOW_S and len(self._marks) > 2:
@@ -74,10 +78,10 @@ class Progress:
         if self.files > 1:
             files = f" {min(self.done_files, self.files):,} of {self.files:,} files"
         percent = f"{self.percent}%"
-        filled = self.percent * _BAR_CELLS // 100
-        bar = full * filled + empty * (_BAR_CELLS - filled)
+        wide, narrow = (self._bar(cells, full, empty) for cells in (_BAR_CELLS, _BAR_CELLS // 2))
         for parts in (
-            (self.label, bar, percent, amount, speed, left, files),
+            (self.label, wide, percent, amount, speed, left, files),
+            (self.label, narrow, percent, amount, speed, left, files),
             (self.label, percent, amount, speed, left, files),
             (self.label, percent, amount, speed, left),
             (self.label, percent, speed, left),
@@ -87,6 +91,10 @@ class Progress:
             if _cells(text) <= columns:
                 return text
         return _cut(percent, columns)
+
+    def _bar(self, cells: int, full: str, empty: str) -> str:
+        filled = self.percent * cells // 100
+        return full * filled + empty * (cells - filled)
 
     def _left(self, rate: float) -> str:
         if rate < 1 or self.done_bytes >= self.size_bytes:

@@ -16,12 +16,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from paddlecloud.sdk.transfers.events import OnEvent, Summary
 
-USAGE = "paddlecloud pfs sync [--delete] [--dry-run] [-v] SOURCE TARGET"
+USAGE = "paddlecloud pfs sync [--delete] [--dry-run] [-p] [-v] SOURCE TARGET"
 HELP = """
 As with rsync, SRC/ is what is in the folder and SRC the folder itself: `sync ./data/ /pfs/.../data`
-makes the two alike, `sync ./data /pfs/.../data` makes /pfs/.../data/data. Times of the last change
-are kept. --delete removes what the source lacks, only once everything else went well; --dry-run
-shows what would be done.
+makes the two alike, `sync ./data /pfs/.../data` makes /pfs/.../data/data. --delete removes what
+the source lacks, only once everything else went well; --dry-run shows what would be done.
 
 Examples:
   paddlecloud pfs sync ./data/ /pfs/local/home/alice/data
@@ -31,6 +30,7 @@ Examples:
 FLAGS = (
     Flag(("--delete",), Kind.BOOL, meaning="remove from TARGET what SOURCE lacks"),
     Flag(("--dry-run",), Kind.BOOL, meaning="only show what would be done"),
+    Flag(("-p", "--preserve"), Kind.BOOL, meaning="keep the times of the last change"),
     Flag(("-v", "--verbose"), Kind.BOOL, meaning="one line per file"),
     output_flag("json", "yaml"),
 )
@@ -51,7 +51,7 @@ def run(session: Session) -> int:
             kept.append(done)
             return None
         is_shown = is_told or is_dry or done.action == "removed"
-        return transfer.file_line(done) if is_shown else None
+        return way.file_line(done) if is_shown else None
 
     teller = transfer.Teller(session, way, [source], told=tell)
 
@@ -61,6 +61,7 @@ def run(session: Session) -> int:
             target,
             delete=session.parsed.switch("delete"),
             dry_run=is_dry,
+            preserve_times=session.parsed.switch("p"),
             tell_same=is_told,
             on_event=on_event,
         )

@@ -15,7 +15,12 @@ from paddlecloud.cli.pfs import paths
 from paddlecloud.cli.pfs.progress import Progress, ProgressLine
 from paddlecloud.cli.session import Session
 from paddlecloud.cli.terminal import Terminal
-from paddlecloud.core.errors import InvalidInput, NotFound, PaddleCloudError
+from paddlecloud.core.errors import (
+    InvalidInput,
+    PaddleCloudError,
+    ServerUnreachable,
+    Unavailable,
+)
 from paddlecloud.sdk.transfers.events import FileDone, Moved, Note, Planned
 
 TYPE_CHECKING = False
@@ -32,15 +37,26 @@ AGAIN = "Run the same command again to go on from there."
 class Direction:
     """Which way the bytes go, and the words for it."""
 
-    def __init__(self, doing: str, done: str, old_word: str) -> None:
+    def __init__(self, doing: str, do: str, done: str, old_word: str) -> None:
         self.doing = doing  # Uploading
+        self.do = do  # send
         self.done = done  # sent
         self.old_word = old_word  # Uploaded, as the first client logged it
 
+    def word(self, action: str) -> str:
+        """What was done to a file, seen from here."""
+        return {"sent": self.done, "would send": f"would {self.do}"}.get(action, action)
 
-UP = Direction("Uploading", "sent", "Uploaded")
-DOWN = Direction("Downloading", "received", "Downloaded")
-ACROSS = Direction("Copying", "copied", "Copied")
+    def file_line(self, done: FileDone) -> str:
+        """`sent data/a -> /pfs/local/home/alice/data/a`"""
+        if not done.source:
+            return f"{self.word(done.action)} {done.target}"
+        return f"{self.word(done.action)} {done.source} -> {done.target}"
+
+
+UP = Direction("Uploading", "send", "sent", "Uploaded")
+DOWN = Direction("Downloading", "receive", "received", "Downloaded")
+ACROSS = Direction("Copying", "copy", "copied", "Copied")
 
 
 def direction(sources: Sequence[str], target: str, verb: str) -> Direction:
@@ -136,7 +152,7 @@ class Teller:
     def how_far(self) -> str:
         if not self.progress.is_planned:
             return f"stopped before anything was moved. {AGAIN}"
-        return f"stopped at {self.progress.percent}%. {AGAIN}"
+        return f"stopped at {self.progress.furthest_percent}%. {AGAIN}"
 
 
 def _stderr() -> object:
@@ -157,8 +173,8 @@ def carry_out(
         return None
     except PaddleCloudError as error:
         teller.close("failed")
-        is_ours = isinstance(error, InvalidInput | NotFound)
-        if teller.progress.is_planned and not is_ours and teller.progress.done_bytes:
+        is_cut = isinstance(error, ServerUnreachable | Unavailable)
+        if is_cut and teller.progress.is_planned:
             session.note(teller.how_far())
         paths.explain(session, error)
         raise
@@ -181,7 +197,7 @@ def finish(
     for path, error in summary.failures:
         session.note(f"error: {paths.naming(error.message, path)}")
     if has_summary and "o" not in session.parsed:
-        session.say(would_line(summary) if dry_run else summary_line(way, summary))
+        session.say(would_line(way, summary) if dry_run else summary_line(way, summary))
     return EXIT_PARTIAL if summary.failures else 0
 
 
@@ -189,7 +205,9 @@ def summary_line(way: Direction, summary: Summary) -> str:
     """`6,000 files, 2.0 GiB: sent 0.8 GiB, already there 1.2 GiB, 1.1 s`"""
     total = summary.size_bytes
     parts = []
-    if summary.sent_files or not (summary.same_files or summary.skipped_files):
+    if summary.sent_files and way is ACROSS:  # nothing travels
+        parts.append(f"copied {sizes.counted(summary.sent_files, 'file')} on the platform")
+    elif summary.sent_files or not (summary.same_files or summary.skipped_files):
         parts.append(f"{way.done} {sizes.binary(summary.sent_bytes, total)}")
     if summary.same_files or summary.same_bytes:
         parts.append(f"already there {sizes.binary(summary.same_bytes, total)}")
@@ -204,10 +222,9 @@ def summary_line(way: Direction, summary: Summary) -> str:
     return f"{files}, {sizes.binary(total)}: {', '.join(parts)}"
 
 
-def would_line(summary: Summary) -> str:
-    parts = [
-        f"send {sizes.counted(summary.sent_files, 'file')}, {sizes.binary(summary.sent_bytes)}"
-    ]
+def would_line(way: Direction, summary: Summary) -> str:
+    files, size = sizes.counted(summary.sent_files, "file"), sizes.binary(summary.sent_bytes)
+    parts = [f"{way.do} {files}" + ("" if way is ACROSS else f", {size}")]
     if summary.removed_files:
         parts.append(f"remove {sizes.counted(summary.removed_files, 'file')}")
     same = sizes.counted(summary.same_files, "file")
@@ -235,10 +252,3 @@ def as_data(summary: Summary, done: Sequence[FileDone] = ()) -> dict[str, Any]:
     if done:
         value["items"] = [item._asdict() for item in done]
     return value
-
-
-def file_line(done: FileDone) -> str:
-    """`sent data/a -> /pfs/local/home/alice/data/a`"""
-    if not done.source:
-        return f"{done.action} {done.target}"
-    return f"{done.action} {done.source} -> {done.target}"
