@@ -37,6 +37,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "down": ("down", PLATFORM, "stop the platform; running jobs go on"),
     "status": ("status", PLATFORM, "what the platform is and has"),
     "serve": ("serve", PLATFORM, "run the server in the foreground"),
+    "pfsserver": ("pfsserver", PLATFORM, "run the file server in the foreground"),
     "account": ("account", ADMIN, "add and list accounts, set quota, make tokens and certificates"),
     "runtime": ("runtime", ADMIN, "add, install and list Python environments for jobs"),
     "config": ("config", CLIENT, "show or switch the datacenter in use"),
