@@ -77,22 +77,22 @@ def run(session: Session) -> int:
         on_wait=progress,
     )
     progress.finish("started")
-    code = _greet(session, found, config, path, is_new=True)
     if is_detached:
-        return code
-    session.flush()
-    return _stay_with(child)
+        return _greet(session, found, config, path, is_new=True)
+    try:
+        _pass_on_term(child)
+        _greet(session, found, config, path, is_new=True)
+        session.flush()
+        return child.wait()
+    except KeyboardInterrupt:
+        return child.wait()  # it heard Ctrl-C itself
 
 
-def _stay_with(child: Popen[bytes]) -> int:
-    """Until the platform ends. A TERM to us is meant for it; Ctrl-C it hears itself."""
+def _pass_on_term(child: Popen[bytes]) -> None:
+    """A TERM to the command in the foreground is meant for the platform."""
     import signal
 
     signal.signal(signal.SIGTERM, lambda number, frame: child.terminate())
-    try:
-        return child.wait()
-    except KeyboardInterrupt:
-        return child.wait()
 
 
 def _say_what_does_not_apply(session: Session, found: Running) -> None:
