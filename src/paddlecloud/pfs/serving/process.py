@@ -200,7 +200,7 @@ def _within_descriptors(settings: Settings) -> Settings:
     if soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    possible = max(16, (soft - _SPARE_DESCRIPTORS) // 2)
+    possible = max(1, (soft - _SPARE_DESCRIPTORS) // 2)
     return replace(settings, max_connections=min(settings.max_connections, possible))
 
 

@@ -16,7 +16,7 @@ from paddlecloud.core.errors import InvalidInput
 from paddlecloud.wire.pfspath import BadPath, check_part
 
 DEFAULT_PORT = 8800
-_DEFAULT_MAX_FILE_BYTES = 4 << 40
+_MAX_FILE_BYTES = 4 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Settings:
     syncs: bool = True
     max_connections: int = 4096
     max_requests_per_account: int = 1024
-    max_file_bytes: int = _DEFAULT_MAX_FILE_BYTES
+    max_file_bytes: int = _MAX_FILE_BYTES
 
 
 # argument: variable
@@ -73,7 +73,9 @@ def parse(argv: Sequence[str] | None, environment: Mapping[str, str]) -> Setting
         listen_fd=_whole(given["listen_fd"], "--listen-fd"),
         parent_pid=_whole(given["parent"], "--parent"),
         syncs=not (given["no_sync"] or environment.get("PADDLECLOUD_PFS_NO_SYNC") == "1"),
-        max_file_bytes=_size(environment.get("PADDLECLOUD_MAX_FILE_BYTES", "")),
+        max_connections=_count(environment, "PADDLECLOUD_PFS_MAX_CONNECTIONS", 4096),
+        max_requests_per_account=_count(environment, "PADDLECLOUD_PFS_MAX_REQUESTS", 1024),
+        max_file_bytes=_count(environment, "PADDLECLOUD_MAX_FILE_BYTES", _MAX_FILE_BYTES),
     )
 
 
@@ -145,11 +147,12 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _size(text: str) -> int:
+def _count(environment: Mapping[str, str], variable: str, default: int) -> int:
+    text = environment.get(variable, "")
     if not text:
-        return _DEFAULT_MAX_FILE_BYTES
+        return default
     if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise InvalidInput("must be a number of bytes", field="PADDLECLOUD_MAX_FILE_BYTES")
+        raise InvalidInput("must be a whole number from 1 on", field=variable)
     return int(text)
 
 

@@ -1,0 +1,290 @@
+"""The process: how it starts, how it stops, and what a kill costs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from paddlecloud.wire.digests import LEAF_BYTES
+from tests.pfs.calls import PFS, batch, begin, content, digest_of, leaf_digests, put, stream
+from tests.pfs.running import FakeCloud, Running, read_all
+
+_HOME = "/pfs/local/home/alice"
+
+
+def _head(upload: str, offset: int, length: int) -> bytes:
+    return (
+        f"PUT {PFS}/uploads/{upload}?offset={offset} HTTP/1.1\r\nHost: x\r\n"
+        f"Authorization: Token alice\r\nContent-Length: {length}\r\n\r\n"
+    ).encode()
+
+
+def _main(*arguments: str) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-m", "paddlecloud.pfs.serving", *arguments]
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_says_where_it_serves_what(own_server: Running) -> None:
+    line = own_server.log.splitlines()[0]
+    assert f"http://127.0.0.1:{own_server.port}" in line
+    assert str(own_server.root) in line
+    assert "rename atomic, fsync works" in line
+    assert own_server.facts["pid"] == own_server.pid
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ((), 2, "--root: is needed (or PADDLECLOUD_PFS_ROOT)"),
+        (("--root", "{tmp}"), 2, "--server: is needed"),
+        (("--root", "{tmp}", "--server", "cloud"), 2, "'cloud' is not an address"),
+        (("--root", "{tmp}", "--server", "http://x", "--port", "99999"), 2, "0 to 65535"),
+        (("--root", "{tmp}", "--server", "http://x", "--tls-cert", "/none"), 2, "cannot be read"),
+        (("--root", "/proc/none", "--server", "http://x", "--port", "0"), 1, "error:"),
+        (("--nonsense",), 2, "unrecognized arguments"),
+    ],
+)
+def test_refuses_to_start_with_a_sentence(
+    tmp_path: Path, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    ended = _main(*(word.format(tmp=tmp_path) for word in arguments))
+    assert words in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ended.returncode in (code, 4)
+
+
+def test_says_when_its_port_or_its_root_is_taken(own_server: Running, tmp_path: Path) -> None:
+    server = ("--server", own_server.cloud_url)
+    port = _main("--root", str(tmp_path), *server, "--port", str(own_server.port))
+    assert (port.returncode, "cannot listen on" in port.stderr) == (5, True)
+    root = _main("--root", str(own_server.root), *server, "--port", "0")
+    assert (root.returncode, "already serves" in root.stderr) == (1, True)
+
+
+def test_loses_nothing_acknowledged_to_a_kill_and_resumes(own_server: Running) -> None:
+    alice = own_server.as_user()
+    put(alice, f"{_HOME}/kept", b"acknowledged")
+    batch(alice, _HOME, stream({"b/1": b"one", "b/2": b"two"}), 2, 6)
+    data = os.urandom(3 * LEAF_BYTES + 5)
+    upload = begin(alice, f"{_HOME}/big", data)["id"]
+    with alice.connect() as sock:
+        sock.sendall(_head(upload, 0, len(data)) + data[: 2 * LEAF_BYTES + 1000])
+        while len(begin(alice, f"{_HOME}/big", data)["received"]) < 2:
+            pass
+        own_server.stop(signal.SIGKILL)
+    own_server.start()
+    alice = own_server.as_user()
+    assert content(alice, f"{_HOME}/kept").body == b"acknowledged"
+    assert content(alice, f"{_HOME}/b/2").body == b"two"
+    assert content(alice, f"{_HOME}/big").status == 404
+    again = begin(alice, f"{_HOME}/big", data)
+    leaves = leaf_digests(data)
+    assert again["id"] == upload
+    assert again["received"] == [[0, leaves[0]], [1, leaves[1]]]
+    rest = data[2 * LEAF_BYTES :]
+    alice.call("PUT", f"{PFS}/uploads/{upload}?offset={2 * LEAF_BYTES}", rest)
+    done = alice.post(f"{PFS}/uploads/{upload}/commit", {"digest": digest_of(data)})
+    assert done.status == 200
+    assert content(alice, f"{_HOME}/big").body == data
+
+
+def test_keeps_the_leaves_of_a_connection_that_broke(own_server: Running) -> None:
+    alice = own_server.as_user()
+    data = os.urandom(2 * LEAF_BYTES)
+    upload = begin(alice, f"{_HOME}/f", data)["id"]
+    with alice.connect() as sock:
+        sock.sendall(_head(upload, 0, len(data)) + data[: LEAF_BYTES + 1])
+    while begin(alice, f"{_HOME}/f", data)["received"] != [[0, leaf_digests(data)[0]]]:
+        pass
+
+
+def test_finishes_the_request_in_hand_when_it_is_told_to_stop(own_server: Running) -> None:
+    alice = own_server.as_user()
+    data = os.urandom(LEAF_BYTES)
+    upload = begin(alice, f"{_HOME}/f", data)["id"]
+    with alice.connect() as idle, alice.connect() as sock:
+        sock.sendall(_head(upload, 0, len(data)) + data[:1000])
+        idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert idle.recv(100).startswith(b"HTTP/1.1 200")
+        assert own_server.process is not None
+        own_server.process.terminate()
+        assert idle.recv(100) == b""  # closed at once, nobody waits for it
+        sock.sendall(data[1000:])
+        answer = read_all(sock)
+        assert answer.startswith(b"HTTP/1.1 200")
+        assert leaf_digests(data)[0].encode() in answer
+    assert own_server.process.wait(20) == 0
+    assert not (own_server.root.parent / "root.run").exists()
+
+
+def test_cuts_who_goes_on_after_the_grace(own_server: Running) -> None:
+    alice = own_server.as_user()
+    data = os.urandom(2 * LEAF_BYTES)
+    upload = begin(alice, f"{_HOME}/f", data)["id"]
+    with alice.connect() as sock:
+        sock.sendall(_head(upload, 0, len(data)) + data[: LEAF_BYTES + 10])
+        while not begin(alice, f"{_HOME}/f", data)["received"]:
+            pass
+        began_s = time.monotonic()
+        assert own_server.stop() == 0
+        assert time.monotonic() - began_s < 15
+    own_server.start()
+    kept = begin(own_server.as_user(), f"{_HOME}/f", data)["received"]
+    assert kept == [[0, leaf_digests(data)[0]]]
+
+
+# --- slow clients ---------------------------------------------------------------------------
+
+
+def test_holds_no_thread_and_little_memory_for_slow_clients(own_server: Running) -> None:
+    """300 who read nothing and 300 who send nothing; everybody else does not notice."""
+    alice = own_server.as_user()
+    put(alice, f"{_HOME}/large", os.urandom(12 << 20))
+    uploads = [begin(alice, f"{_HOME}/slow{i}", b"x" * 200_000)["id"] for i in range(300)]
+    threads, before = own_server.threads(), own_server.memory_bytes()
+    socks: list[socket.socket] = []
+    try:
+        for number in range(300):
+            reader = alice.connect()
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.sendall(
+                f"GET {PFS}/content?path={_HOME}/large HTTP/1.1\r\nHost: x\r\n"
+                "Authorization: Token alice\r\n\r\n".encode()
+            )
+            writer = alice.connect()
+            writer.sendall(_head(uploads[number], 0, 200_000) + b"x" * 1000)
+            socks += [reader, writer]
+        for reader in socks[::2]:
+            assert reader.recv(15) == b"HTTP/1.1 200 OK"
+        answers: list[int] = []
+
+        def work(number: int) -> None:
+            for turn in range(5):
+                data = os.urandom(10_000)
+                path = f"{_HOME}/other-{number}-{turn}"
+                answers.append(put(alice, path, data).status)
+                assert content(alice, path).body == data
+
+        workers = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for worker in workers:
+            worker.start()
+        for writer in socks[1::2]:
+            writer.sendall(b"x" * 10)  # a trickle, while the others work
+        for worker in workers:
+            worker.join(120)
+        assert answers == [200] * 20
+        assert own_server.threads() == threads
+        assert own_server.memory_bytes() - before < 40 << 20
+        # They are slow, not lost: whoever goes on is served to the end.
+        socks[1].sendall(b"x" * (200_000 - 1010))
+        assert socks[1].recv(100).startswith(b"HTTP/1.1 200")
+    finally:
+        for sock in socks:
+            sock.close()
+
+
+def test_refuses_more_connections_than_it_can_hold(tmp_path: Path, cloud: FakeCloud) -> None:
+    running = Running(tmp_path / "root", cloud.url)
+    os.environ["PADDLECLOUD_PFS_MAX_CONNECTIONS"] = "5"
+    try:
+        running.start()
+    finally:
+        del os.environ["PADDLECLOUD_PFS_MAX_CONNECTIONS"]
+    alice = running.as_user()
+    held = [alice.connect() for _ in range(5)]
+    try:
+        for sock in held:
+            sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert sock.recv(100).startswith(b"HTTP/1.1 200")
+        with alice.connect() as one_more:
+            assert one_more.recv(100).startswith(b"HTTP/1.1 503")
+        held.pop().close()
+        while alice.raw(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")[9:12] != b"200":
+            pass
+    finally:
+        for sock in held:
+            sock.close()
+        running.stop()
+
+
+# --- TLS ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    folder = tmp_path_factory.mktemp("tls")
+    key, cert = str(folder / "key.pem"), str(folder / "cert.pem")
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
+            *("-keyout", key, "-out", cert, "-nodes", "-days", "2", "-subj", "/CN=localhost"),
+            *("-addext", "subjectAltName=IP:127.0.0.1"),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return cert, key
+
+
+def test_serves_tls(tmp_path: Path, cloud: FakeCloud, certificate: tuple[str, str]) -> None:
+    cert, key = certificate
+    extra = ("--tls-cert", cert, "--tls-key", key)
+    running = Running(tmp_path / "root", cloud.url, extra).start()
+    context = ssl.create_default_context(cafile=cert)
+    data = os.urandom(3_000_001)
+
+    def call(sock: ssl.SSLSocket, method: str, path: str, body: bytes = b"") -> bytes:
+        sock.sendall(
+            f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Token alice\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n".encode()
+            + body
+        )
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += sock.recv(1)
+        assert head.startswith(b"HTTP/1.1 200"), head
+        left = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        answer = b""
+        while len(answer) < left:
+            answer += sock.recv(left - len(answer))
+        return answer
+
+    try:
+        assert running.facts["tls"] is True
+        with alice_tls(running, context) as sock:  # all on one connection
+            wish = {"path": f"{_HOME}/f", "size": len(data)}
+            upload = json.loads(call(sock, "POST", f"{PFS}/uploads", json.dumps(wish).encode()))
+            call(sock, "PUT", f"{PFS}/uploads/{upload['id']}", data)
+            commit = json.dumps({"digest": digest_of(data)}).encode()
+            call(sock, "POST", f"{PFS}/uploads/{upload['id']}/commit", commit)
+            assert call(sock, "GET", f"{PFS}/content?path={_HOME}/f") == data
+            two = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" * 2
+            sock.sendall(two)  # in one record: what epoll cannot see must be found all the same
+            answer = b""
+            while answer.count(b"OK") < 4:
+                answer += sock.recv(1000)
+        with running.as_user().connect() as plain:
+            plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            with pytest.raises(ConnectionResetError):
+                while plain.recv(100):  # an alert of TLS, perhaps; never an answer
+                    pass
+                raise ConnectionResetError
+        silent = running.as_user().connect()  # never says a word: in nobody's way
+        with silent, alice_tls(running, context) as sock:
+            assert call(sock, "GET", "/healthz") == b"OK"
+    finally:
+        running.stop()
+
+
+def alice_tls(running: Running, context: ssl.SSLContext) -> ssl.SSLSocket:
+    return context.wrap_socket(running.as_user().connect(), server_hostname="127.0.0.1")
