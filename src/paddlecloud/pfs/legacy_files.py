@@ -217,7 +217,7 @@ class LegacyFiles:
     def flush(self) -> None:
         """The end: what can be published is, the rest is dropped."""
         with self._lock:
-            ends = [one for one in self._writings.values() if self._claim(one)]
+            ends = [one for one in list(self._writings.values()) if self._claim(one)]
         for writing in ends:
             try:
                 if writing.is_ready_when_quiet():
