@@ -133,15 +133,15 @@ class Store:
         now_s = self._clock()
         if now_s - self._swept_at_s >= SWEEP_EVERY_S:
             self._swept_at_s = now_s
-            self.sweep()
+            self.sweep(may_rest=True)
         if now_s - self._blobs_swept_at_s >= SWEEP_BLOBS_EVERY_S:
             self._blobs_swept_at_s = now_s
             self.sweep_blobs()
 
-    def sweep(self, forgotten_s: float = FORGOTTEN_S) -> int:
+    def sweep(self, forgotten_s: float = FORGOTTEN_S, *, may_rest: bool = False) -> int:
         """See what jobs wrote, drop forgotten uploads; how many were dropped."""
         self.index.flush()
-        self._usage.sweep()
+        self._usage.sweep(may_rest=may_rest)
         return self._uploads.sweep(forgotten_s)
 
     def _sweep_parts(self, uploads: Uploads) -> None:

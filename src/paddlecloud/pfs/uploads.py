@@ -116,6 +116,7 @@ class Upload:
     def load(self, *, is_doubtful: bool) -> None:
         """Take up what an earlier process received."""
         with named(self.shown):
+            os.stat(self._file(""))  # gone: killed after it took its name
             kept = self._file(".leaves").read_bytes()[: len(self._leaves)]
             self._leaves[: len(kept)] = kept
             if is_doubtful:

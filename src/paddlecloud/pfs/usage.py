@@ -173,17 +173,18 @@ class Usage:
         account.walked = True
         account.walks += 1
 
-    def sweep(self) -> None:
+    def sweep(self, *, may_rest: bool = False) -> None:
         """Walk the accounts that were walked before, to see what their jobs wrote.
 
-        At most a twentieth of the time is spent on it: a large home is walked less often.
+        `may_rest`: spend a twentieth of the time on it at most; a large home is walked less often.
         """
+        rest = _REST if may_rest else 0
         now_s = time.monotonic()
         with self._lock:
             accounts = [
                 one
                 for one in self._accounts.values()
-                if one.walked and one.owner and now_s - one.walked_at_s >= _REST * one.walk_s
+                if one.walked and one.owner and now_s - one.walked_at_s >= rest * one.walk_s
             ]
         for account in accounts:
             self._sweep(account)
