@@ -28,7 +28,7 @@ def _after(call: Callable[..., Any]) -> Callable[..., Any]:
 
 def arm(point: str) -> None:
     """Patch the place. Called once the server's modules may be imported."""
-    from paddlecloud.pfs import unpack
+    from paddlecloud.pfs import snapshots
     from paddlecloud.server.services import job_rows, submitting, workspaces
     from paddlecloud.testing.engines import FakeEngine
 
@@ -37,7 +37,7 @@ def arm(point: str) -> None:
     elif point == "after the commit":
         workspaces.prepare = _die
     elif point == "while filling":
-        unpack._copy = _after(unpack._copy)
+        snapshots._copy = _after(snapshots._copy)
     elif point == "before it is marked":
         workspaces._fill = _after(workspaces._fill)
     elif point == "before the engine knows":

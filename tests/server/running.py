@@ -6,7 +6,6 @@ stopped, killed and started again. `Caller` sends requests as somebody and keeps
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import json
 import os
@@ -20,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paddlecloud.wire import package
+from paddlecloud.wire import records, snapshots
+from paddlecloud.wire.digests import leaf_hash
 
 START_TIMEOUT_S = 60
 
@@ -81,11 +81,22 @@ class Caller:
             connection.close()
 
     def upload(self, files: dict[str, bytes]) -> str:
-        data = pack(files)
-        digest = hashlib.sha256(data).hexdigest()
-        answer = self.call("PUT", f"/api/v2/packages/{digest}", data)
-        assert answer.status == 201, answer.body
-        return digest
+        """A package of these files, pinned; its digest."""
+        rows = [
+            snapshots.File(path, len(data), False, digest_of(data)) for path, data in files.items()
+        ]
+        wish = snapshots.whole(snapshots.make(rows))
+        answer = self.post("/api/v2/pfs/snapshots", wish.to_json())
+        assert answer.status == 200, answer.body
+        missing = [data for data in files.values() if digest_of(data) in answer.json["missing"]]
+        if missing:
+            size_bytes = sum(map(len, missing))
+            path = f"/api/v2/pfs/blobs?files={len(missing)}&bytes={size_bytes}"
+            sent = self.post(path, _records(missing))
+            assert (sent.status, sent.json["refused"]) == (200, []), sent.body
+            answer = self.post("/api/v2/pfs/snapshots", wish.to_json())
+        assert (answer.status, answer.json["missing"]) == (200, []), answer.body
+        return wish.digest
 
     def submit(self, name: str, entry: str = "fake", **more: Any) -> dict[str, Any]:
         """A job of one trainer from a small package."""
@@ -107,10 +118,20 @@ class Caller:
         return job
 
 
-def pack(files: dict[str, bytes]) -> bytes:
-    manifest = package.make_manifest(package.File(path, len(data)) for path, data in files.items())
-    content = b"".join(files[file.path] for file in manifest.files)
-    return package.encode_header(manifest) + content
+def digest_of(data: bytes) -> str:
+    whole = leaf_hash()
+    whole.update(data)
+    return whole.hexdigest()
+
+
+def _records(contents: list[bytes]) -> bytes:
+    """A stream of blobs, as docs/guides/pfs-protocol.md has it."""
+    stream = records.MAGIC
+    for data in contents:
+        digest = digest_of(data)
+        stream += records.encode_head(records.Kind.FILE, digest, len(data))
+        stream += data + bytes.fromhex(digest)
+    return stream + records.END
 
 
 class Running:

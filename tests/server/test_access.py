@@ -9,7 +9,13 @@ import pytest
 
 from tests.server.running import Answer, Caller, Running
 
-OPEN = {("GET", "/healthz"), ("GET", "/healthz/"), ("POST", "/api-token-auth/")}
+OPEN = {
+    ("GET", "/healthz"),
+    ("GET", "/healthz/"),
+    ("POST", "/api-token-auth/"),
+    ("GET", "/filepub"),  # a published file: the link is the secret
+    ("GET", "/filepub/"),
+}
 
 
 def _routes(server: Running) -> list[tuple[str, str]]:
@@ -21,7 +27,7 @@ def _filled(path: str) -> str:
     return path.replace("{digest}", "0" * 64).replace("{ref}", "x").replace("{name}", "x")
 
 
-def test_anonymous_gets_401_everywhere_but_health_and_login(server: Running) -> None:
+def test_anonymous_gets_401_everywhere_but_health_login_and_links(server: Running) -> None:
     routes = _routes(server)
     assert len(routes) > 40
     for method, path in routes:
@@ -283,6 +289,8 @@ def test_sets_limits_and_counts_what_is_in_use(server: Running, user: Caller) ->
         "memory": "8Gi",
         "gpu": 1,
         "replicas": None,
+        "storage": None,
+        "files": None,
     }
     user.submit("uses", "fake hold=1", memory="1Gi")
     user.wait("uses", "running")

@@ -1,82 +1,195 @@
-"""Packages: taken whole and checked, or not at all."""
+"""Packages: pinned by content, kept as long as a job names them, never anybody else's."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from paddlecloud.wire.package import MAGIC
-from tests.server.running import Caller, Running, pack
+from tests.server.running import Answer, Caller, Running
+
+HELLO = {"train.py": b"print('hello')\n", "lib/a.py": b"a = 1\n"}
+WEEK_S = 7 * 86400
 
 
-def _put(caller: Caller, data: bytes) -> tuple[int, dict]:
-    digest = hashlib.sha256(data).hexdigest()
-    answer = caller.call("PUT", f"/api/v2/packages/{digest}", data)
-    return answer.status, answer.json
+def _submit(caller: Caller, name: str, digest: str) -> Answer:
+    body = {"name": name, "entry": "fake", "mode": "single", "package_digest": digest}
+    return caller.post("/api/v2/jobs", body)
 
 
-def _stream(manifest: object, content: bytes = b"") -> bytes:
-    raw = json.dumps(manifest).encode()
-    return MAGIC + len(raw).to_bytes(8, "big") + raw + content
+def _name(caller: Caller) -> str:
+    return str(caller.get("/api/v2/whoami").json["name"])
 
 
-def test_takes_a_package_and_says_what_it_is(user: Caller) -> None:
-    data = pack({"a.py": b"12345", "b/c.py": b"67"})
-    status, body = _put(user, data)
-    digest = hashlib.sha256(data).hexdigest()
-    assert (status, body) == (201, {"digest": digest, "files": 2, "bytes": 7})
+def _folder(server: Running, caller: Caller, job: str) -> Path:
+    return server.state / "pfs" / "home" / _name(caller) / "jobs" / job
+
+
+def test_says_what_it_knows_of_a_package(user: Caller) -> None:
+    digest = user.upload(HELLO)
+    found = user.get(f"/api/v2/packages/{digest}")
+    assert (found.status, found.json) == (200, {"digest": digest, "files": 2, "bytes": 21})
     assert user.call("HEAD", f"/api/v2/packages/{digest}").status == 200
-    assert _put(user, data)[0] == 201
+    assert user.upload(HELLO) == digest
 
 
-def test_refuses_bytes_that_do_not_have_the_digest(user: Caller) -> None:
-    answer = user.call("PUT", f"/api/v2/packages/{'0' * 64}", pack({"a": b"x"}))
-    assert (answer.status, answer.json["field"]) == (400, "digest")
-    assert user.call("HEAD", f"/api/v2/packages/{'0' * 64}").status == 404
-    assert user.call("PUT", "/api/v2/packages/zz", b"").status == 400
+def test_knows_nothing_of_what_others_have(server: Running, user: Caller) -> None:
+    digest = user.upload({"secret.py": os.urandom(16)})
+    assert server.admin.call("HEAD", f"/api/v2/packages/{digest}").status == 404
+    refused = _submit(server.admin, "thief", digest)
+    assert (refused.status, refused.json["field"]) == (400, "package_digest")
+
+
+@pytest.mark.parametrize("digest", ["0" * 64, "zz", "A" * 64, "../../x"])
+def test_refuses_a_digest_nobody_stored(user: Caller, digest: str) -> None:
+    assert _submit(user, "none", digest).status == 400
+    assert user.get(f"/api/v2/packages/{digest}").status in (400, 404)
 
 
 @pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"not a package",
-        MAGIC,
-        MAGIC + (2**40).to_bytes(8, "big"),
-        _stream([]),
-        _stream({"files": [{"path": "../x", "size": 0, "exec": False}], "dirs": []}),
-        _stream({"files": [{"path": "/x", "size": 0, "exec": False}], "dirs": []}),
-        _stream({"files": [{"path": "a", "size": 9, "exec": False}], "dirs": []}, b"short"),
-        _stream({"files": [{"path": "a", "size": 1, "exec": False}], "dirs": []}, b"long"),
-        _stream({"files": [{"path": "a", "size": 2**50, "exec": False}], "dirs": []}),
-        _stream({"files": [], "dirs": ["a/../../b"]}),
-    ],
+    "path", ["../x", "/x", "a/../../b", "a//b", "", ".", "x\0", "a" * 300, "e\u0301"]
 )
-def test_refuses_what_is_not_a_safe_package(server: Running, user: Caller, data: bytes) -> None:
-    status, body = _put(user, data)
-    assert status in (400, 413), body
-    digest = hashlib.sha256(data).hexdigest()
-    assert user.call("HEAD", f"/api/v2/packages/{digest}").status == 404
-    assert not list(server.state.glob(f"packages/*/{digest}*"))
+def test_refuses_a_list_that_leads_out_of_its_folder(user: Caller, path: str) -> None:
+    body = {"digest": "0" * 64, "base": None, "files": [[path, 0, False, "0" * 64]], "dirs": []}
+    assert user.post("/api/v2/pfs/snapshots", body).status == 400
 
 
-def test_leaves_nothing_of_a_package_that_breaks_off(server: Running, user: Caller) -> None:
-    connection = user.connect()
-    headers = user.headers({"Content-Length": "1000000"})
-    connection.request("PUT", f"/api/v2/packages/{'1' * 64}", b"x" * 1000, headers)
-    connection.close()
-    while list(server.state.glob("packages/*/.*.part")):
-        assert user.get("/api/v2/whoami").status == 200
+def test_a_job_s_folder_holds_exactly_its_package(server: Running, user: Caller) -> None:
+    assert _submit(user, "first", user.upload(HELLO)).status == 201
+    folder = _folder(server, user, "first")
+    found = {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+    assert found == HELLO
 
 
-def test_refuses_a_package_above_the_limit_before_reading_it(make_server) -> None:
+def test_a_rerun_runs_exactly_the_same_bytes(server: Running, user: Caller) -> None:
+    digest = user.upload(HELLO)
+    job = _submit(user, "same", digest).json
+    user.wait("same")
+    folder = _folder(server, user, "same")
+    (folder / "train.py").write_bytes(b"print('edited')\n")
+    (folder / "added.py").write_bytes(b"x")
+    (folder / "lib" / "a.py").unlink()
+    (folder / "output" / "model").write_bytes(b"of run 1")
+    assert user.post("/api/v2/jobs/same/rerun").status == 201
+    user.wait("same")
+    found = {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+    assert found == HELLO
+    # What the first run left is put aside, whole, and can be looked at.
+    home = f"/pfs/local/home/{_name(user)}"
+    aside = f"{home}/jobs/.ended/same-{job['id']}-run1"
+    listed = user.get(f"/api/v2/pfs/entries?path={aside}/output").json["entries"]
+    assert [entry["name"] for entry in listed] == ["model"]
+    kept = user.get(f"/api/v2/pfs/content?path={aside}/train.py")
+    assert kept.body == b"print('edited')\n"
+
+
+def test_outputs_can_be_looked_at_after_the_end(server: Running, user: Caller) -> None:
+    _submit(user, "ended", user.upload(HELLO))
+    user.wait("ended")
+    (_folder(server, user, "ended") / "output" / "model").write_bytes(b"42")
+    output = user.get("/api/v2/jobs/ended").json["output"]
+    listed = user.get(f"/api/v2/pfs/entries?path={output}").json["entries"]
+    assert [(entry["name"], entry["size"]) for entry in listed] == [("model", 2)]
+
+
+def test_refuses_a_package_above_the_limit(make_server: Callable[..., Running]) -> None:
     server = make_server(PADDLECLOUD_MAX_PACKAGE_BYTES="1000").start()
-    connection = server.admin.connect()
-    headers = server.admin.headers({"Content-Length": str(2**40), "Expect": "100-continue"})
-    connection.request("PUT", f"/api/v2/packages/{'1' * 64}", b"", headers)
-    assert connection.getresponse().status == 413
-    connection.close()
-    status, _ = _put(server.admin, pack({"a": b"x" * 1001}))
-    assert status == 413
+    refused = _submit(server.admin, "large", server.admin.upload({"a": b"x" * 1001}))
+    assert (refused.status, refused.json["code"]) == (413, "too_large")
+    assert _submit(server.admin, "small", server.admin.upload({"a": b"x" * 1000})).status == 201
+
+
+def test_keeps_a_package_while_a_job_names_it(make_server: Callable[..., Running]) -> None:
+    server = make_server().start()
+    digest = server.admin.upload(HELLO)
+    for name in ("one", "two"):
+        assert _submit(server.admin, name, digest).status == 201
+        server.admin.wait(name)
+    snapshot = next(server.state.glob(f"pfs/.paddlefs/snapshots/*/{digest}"))
+    long_ago = time.time() - WEEK_S
+    os.utime(snapshot, (long_ago, long_ago))
+    assert server.admin.call("DELETE", "/api/v2/jobs/one").status == 204
+    _until(lambda: server.admin.get("/api/v2/jobs/one").status == 404)
+    assert server.admin.post("/api/v2/jobs/two/rerun").status == 201
+    server.admin.wait("two")
+    os.utime(snapshot, (long_ago, long_ago))
+    assert server.admin.call("DELETE", "/api/v2/jobs/two").status == 204
+    _until(lambda: not snapshot.exists())
+    assert server.admin.call("HEAD", f"/api/v2/packages/{digest}").status == 404
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_says_why_a_job_cannot_run_when_its_bytes_have_rotted(
+    make_server: Callable[..., Running],
+) -> None:
+    server = make_server().start()
+    digest = server.admin.upload(HELLO)
+    assert _submit(server.admin, "fine", digest).status == 201
+    server.admin.wait("fine")
+    for blob in server.state.glob("pfs/.paddlefs/blobs/*/*/*"):
+        data = blob.read_bytes()
+        blob.write_bytes(bytes([data[0] ^ 1]) + data[1:])
+    server.admin.post("/api/v2/jobs/fine/rerun")
+    job = server.admin.wait("fine")
+    assert job["phase"] == "Failed"
+    assert "bit rot" in job["reason"]
+    # What was found wrong is gone, so that submitting again heals it.
+    assert server.admin.post("/api/v2/pfs/snapshots", _wish(HELLO)).json["missing"]
+
+
+def _wish(files: dict[str, bytes]) -> dict:
+    from paddlecloud.wire import snapshots
+    from tests.server.running import digest_of
+
+    rows = [snapshots.File(path, len(data), False, digest_of(data)) for path, data in files.items()]
+    return snapshots.whole(snapshots.make(rows)).to_json()
+
+
+def test_runs_a_job_of_an_earlier_version_again(make_server: Callable[..., Running]) -> None:
+    """Its package is one stream in packages/, under its SHA-256."""
+    server = make_server().start()
+    assert _submit(server.admin, "old", server.admin.upload({"new.py": b""})).status == 201
+    server.admin.wait("old")
+    manifest = {"files": [{"path": "old.py", "size": 3, "exec": False}], "dirs": []}
+    raw = json.dumps(manifest, separators=(",", ":")).encode()
+    stream = b"PCPKG\0\0\1" + len(raw).to_bytes(8, "big") + raw + b"old"
+    digest = hashlib.sha256(stream).hexdigest()
+    database = sqlite3.connect(server.state / "server.db")
+    with database:
+        ((account_id,),) = database.execute("SELECT account_id FROM jobs_job").fetchall()
+        database.execute("UPDATE jobs_job SET package_digest = ?", [digest])
+        database.execute(
+            "INSERT INTO jobs_package (account_id, digest, files, size_bytes, created_at)"
+            " VALUES (?, ?, 1, 3, 0)",
+            [account_id, digest],
+        )
+    database.close()
+    folder = server.state / "packages" / str(account_id)
+    folder.mkdir(exist_ok=True)
+    (folder / f"{digest}.pkg").write_bytes(stream)
+    assert server.admin.post("/api/v2/jobs/old/rerun").status == 201
+    assert server.admin.wait("old")["phase"] == "Succeeded"
+    assert (server.state / "pfs/home/root/jobs/old/old.py").read_bytes() == b"old"
+    (folder / f"{digest}.pkg").unlink()
+    refused = server.admin.post("/api/v2/jobs/old/rerun")
+    assert (refused.status, refused.json["hint"]) == (409, "submit it again")

@@ -78,7 +78,7 @@ def _run(bootstrap: str | None) -> int:
         starting.set_up_django(chosen)
         from paddlecloud.server import file_server, serving
         from paddlecloud.server.process import here
-        from paddlecloud.server.services import continuity, quotas
+        from paddlecloud.server.services import continuity, packages, quotas
         from paddlecloud.server.services.mirroring import Mirror
 
         sock = serving.listen(chosen)
@@ -97,6 +97,7 @@ def _run(bootstrap: str | None) -> int:
         for mirror in mirrors:
             mirror.start()
         process.feeder.start()
+        packages.keep_tidy()
         gc.freeze()
         gc.enable()
         serving.serve(chosen, process, sock)

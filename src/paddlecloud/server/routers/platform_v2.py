@@ -9,7 +9,7 @@ from paddlecloud.core.errors import InvalidInput, NotFound, Unavailable
 from paddlecloud.server.exchange import Answer, Request, json_answer, text_answer
 from paddlecloud.server.pools import Pool
 from paddlecloud.server.process import here
-from paddlecloud.server.services import packages, platform_status, storing
+from paddlecloud.server.services import package_receiving, packages, platform_status, storing
 
 
 def health(request: Request) -> Answer:
@@ -48,7 +48,7 @@ async def put_package(
     """The body goes to disk as it comes; nothing is kept of one that breaks off."""
     announced = request.headers.get("content-length", "")
     receiver = await pool.run(
-        packages.Receiver,
+        package_receiving.Receiver,
         request.caller.account_id,
         request.segments["digest"],
         int(announced) if announced.isdigit() else None,

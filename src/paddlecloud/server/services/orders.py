@@ -85,7 +85,7 @@ def _next_run(request: Request, job_id: str) -> Job:
     submitting.check_name_free(job.account_id, job.name)
     package = job.package
     if job.package_digest:
-        if packages.find(job.account_id, job.package_digest) is None:
+        if not packages.exists(job.account_id, job.package_digest):
             raise Conflict(f"the package of {job.name} is no longer kept", hint="submit it again")
         # Its folder may have been put aside for a later job of the same name.
         folder = locating.job_folder(job.cluster, job.account.username, job.name)

@@ -1,139 +1,175 @@
-"""Pinned packages: received as a stream, checked, kept per account under their digest.
+"""Packages: the snapshot a job was submitted with, kept as long as the job is.
 
-A package appears in the store only when every byte has arrived, the digest is the one it was sent
-under, and its manifest is safe. Accounts never share a file, so that nobody can learn what others
-have by asking for a digest.
+A package is named by the digest of its snapshot in the caller's own store (`pfs.snapshots`, filled
+by the file server); this reads it, has it written into a job's folder, and forgets it when no job
+names it any more. Accounts never share one, so that nobody can learn what others have by asking for
+a digest. Jobs of earlier versions were submitted as one stream per package, kept in `packages/`:
+those streams are still read, for `rerun`, and removed with the last job that names them.
 """
 
 from __future__ import annotations
 
-import hashlib
+import logging
 import os
-import secrets
+import threading
 import time
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from paddlecloud.core.errors import InvalidInput, OutOfSpace, TooLarge
-from paddlecloud.pfs.unpack import read_manifest
-from paddlecloud.server.database import writing
+from paddlecloud.core.errors import InvalidInput, NotFound, TooLarge
+from paddlecloud.pfs.diskstore import Tree
+from paddlecloud.pfs.owners import Places
+from paddlecloud.pfs.snapshots import Snapshots
+from paddlecloud.pfs.unpack import unpack
+from paddlecloud.server.database import forget_broken_connection
 from paddlecloud.server.jobs.models import Job, Package
 from paddlecloud.server.process import here
 from paddlecloud.wire import package
+from paddlecloud.wire.digests import is_digest
+
+log = logging.getLogger(__name__)
 
 _KEEP_S = 3600.0  # between an upload and the submit that names it
-_KEEP_FREE_BYTES = 64 << 20  # never fill the disk to the last byte: databases live there too
+_TIDY_EVERY_S = 3600.0
+_lock = threading.Lock()  # what is asked for is not forgotten at that moment
 
 
-def limits() -> package.Limits:
-    own = here().configuration.limits
-    return package.Limits(max_entries=own.package_files, max_total_bytes=own.package_bytes)
+def _places() -> Places:
+    return Places(here().state_dir / "pfs", None)
 
 
-def check_digest(digest: str) -> None:
-    if not package.is_digest(digest):
-        raise InvalidInput("must be the 64 hex digits of a SHA-256", field="digest")
+def _snapshot_path(account_id: int, digest: str) -> Path:
+    return _places().hidden / "snapshots" / str(account_id) / digest
 
 
-def path_of(account_id: int, digest: str) -> Path:
-    check_digest(digest)
-    return here().state_dir / "packages" / str(account_id) / f"{digest}.pkg"
+def _check_digest(digest: str) -> None:
+    if not is_digest(digest):
+        raise InvalidInput("must be 64 lower-case hex digits", field="digest")
 
 
 def find(account_id: int, digest: str) -> dict[str, Any] | None:
-    """The package if it is all there."""
-    check_digest(digest)
-    row = Package.objects.filter(account_id=account_id, digest=digest).first()
-    if row is None or not path_of(account_id, digest).exists():
-        return None
-    return {"digest": row.digest, "files": row.files, "bytes": row.size_bytes}
+    """What is known of a package, if it is all there."""
+    _check_digest(digest)
+    try:
+        snapshot = Snapshots(_places()).get(account_id, digest)
+    except NotFound:
+        return _find_stream(account_id, digest)
+    return {"digest": digest, "files": len(snapshot.files), "bytes": snapshot.total_bytes}
+
+
+def exists(account_id: int, digest: str) -> bool:
+    """Whether a job may (still) be run from it. Asking keeps it for another hour."""
+    _check_digest(digest)
+    with _lock:
+        try:
+            os.utime(_snapshot_path(account_id, digest))
+        except FileNotFoundError:
+            return _stream_path(account_id, digest).exists()
+    return True
+
+
+def check(account_id: int, digest: str) -> None:
+    """Refuse at submit what is not there or larger than a package may be."""
+    if not exists(account_id, digest) or (found := find(account_id, digest)) is None:
+        raise InvalidInput(
+            "no package with this digest was uploaded",
+            field="package_digest",
+            hint="POST /api/v2/pfs/snapshots first, or submit with the command line or the SDK",
+        )
+    limits = here().configuration.limits
+    if found["bytes"] > limits.package_bytes or found["files"] > limits.package_files:
+        raise TooLarge(
+            f"the package has {found['files']} files of {found['bytes']} bytes; at most"
+            f" {limits.package_files} of {limits.package_bytes} are taken",
+            field="package_digest",
+            hint="put data sets into your home with `paddlecloud pfs cp`",
+        )
+
+
+def fill(account_id: int, digest: str, tree: Tree, parts: tuple[str, ...]) -> None:
+    """Write its files below `parts`; every byte is compared with its digest on the way."""
+    if _snapshot_path(account_id, digest).exists():
+        Snapshots(_places()).materialise(account_id, digest, tree, parts)
+        return
+    try:
+        with _stream_path(account_id, digest).open("rb") as stream:
+            unpack(stream, tree, parts, _stream_limits())
+    except FileNotFoundError:
+        raise NotFound("its package is no longer kept", hint="submit it again") from None
+
+
+# --- forgetting ------------------------------------------------------------------------------
 
 
 def forget_if_unused(account_id: int, digest: str) -> None:
     """A job is gone: its package too, unless another job or a submit about to come needs it."""
     if not digest or Job.objects.filter(account_id=account_id, package_digest=digest).exists():
         return
-    oldest = time.time() - _KEEP_S
-    if Package.objects.filter(account_id=account_id, digest=digest, created_at__lt=oldest).delete()[
-        0
-    ]:
-        path_of(account_id, digest).unlink(missing_ok=True)
+    _forget(account_id, digest, time.time() - _KEEP_S)
 
 
-class Receiver:
-    """Takes one package, piece by piece, on a thread; `finish` or `abandon` ends it."""
+def forget_unused() -> int:
+    """Every package that no job names and none came to name in time; how many went."""
+    forgotten = 0
+    before = time.time() - _KEEP_S
+    for folder in (_places().hidden / "snapshots").glob("[0-9]*"):
+        account_id = int(folder.name)
+        jobs = Job.objects.filter(account_id=account_id).exclude(package_digest="")
+        named = set(jobs.values_list("package_digest", flat=True).distinct())
+        for digest in filter(is_digest, os.listdir(folder)):
+            forgotten += digest not in named and _forget(account_id, digest, before)
+    return forgotten
 
-    def __init__(self, account_id: int, digest: str, announced_bytes: int | None) -> None:
-        self._account_id = account_id
-        self._digest = digest
-        self._target = path_of(account_id, digest)
-        own = limits()
-        self._limit_bytes = own.max_total_bytes + own.max_manifest_bytes + package.PREFIX_BYTES
-        self._check_room(announced_bytes or 0)
-        self._target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._part = self._target.with_name(f".{secrets.token_hex(8)}.part")
-        fd = os.open(self._part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        self._file: IO[bytes] = open(fd, "w+b", buffering=0)  # noqa: SIM115  # closed by the ends
-        self._hash = hashlib.sha256()
-        self._size_bytes = 0
 
-    def _check_room(self, announced_bytes: int) -> None:
-        if announced_bytes > self._limit_bytes:
-            raise TooLarge(
-                f"the package has {announced_bytes} bytes; at most {self._limit_bytes} are taken",
-                field="package",
-                hint="put data sets into your home with `paddlecloud file put`",
-            )
-        facts = os.statvfs(here().state_dir)
-        free_bytes = facts.f_bavail * facts.f_frsize
-        if announced_bytes + _KEEP_FREE_BYTES > free_bytes:
-            raise OutOfSpace(
-                f"the package has {announced_bytes} bytes and the platform's disk has"
-                f" {free_bytes} free",
-                field="package",
-            )
-
-    def write(self, data: bytes) -> None:
-        self._size_bytes += len(data)
-        if self._size_bytes > self._limit_bytes:
-            self._check_room(self._size_bytes)
-        self._hash.update(data)
-        view = memoryview(data)
-        while view:
-            view = view[self._file.write(view) or 0 :]
-
-    def finish(self) -> dict[str, Any]:
-        """Check, sync, publish, remember."""
+def _forget(account_id: int, digest: str, before: float) -> bool:
+    """The blobs go when the file server sweeps, unless another snapshot names them."""
+    with _lock:
         try:
-            if self._hash.hexdigest() != self._digest:
-                raise InvalidInput(
-                    "the bytes sent do not have this digest", field="digest", hint="send it again"
-                )
-            self._file.seek(0)
-            manifest = read_manifest(self._file, limits())  # type: ignore[arg-type]
-            if self._file.tell() + manifest.total_bytes != self._size_bytes:
-                raise package.BadPackage("the package's length is not what its list of files says")
-            os.fsync(self._file.fileno())
-            os.replace(self._part, self._target)
-        except BaseException:
-            self.abandon()
-            raise
-        self._file.close()
-        facts = {
-            "files": len(manifest.files),
-            "size_bytes": manifest.total_bytes,
-            "created_at": time.time(),
-        }
-        with writing():
-            Package.objects.update_or_create(
-                account_id=self._account_id, digest=self._digest, defaults=facts
-            )
-        return {
-            "digest": self._digest,
-            "files": len(manifest.files),
-            "bytes": manifest.total_bytes,
-        }
+            if _snapshot_path(account_id, digest).stat().st_mtime >= before:
+                return False
+        except FileNotFoundError:
+            return _forget_stream(account_id, digest, before)
+        Snapshots(_places()).forget(account_id, digest)
+    return True
 
-    def abandon(self) -> None:
-        self._file.close()
-        self._part.unlink(missing_ok=True)
+
+def keep_tidy() -> None:
+    """Forget what nobody names, now and then, for as long as the process lives."""
+
+    def work() -> None:
+        while True:
+            time.sleep(_TIDY_EVERY_S)
+            try:
+                forget_unused()
+            except Exception:
+                log.exception("packages nobody names could not be forgotten")
+                forget_broken_connection()
+
+    threading.Thread(target=work, name="packages", daemon=True).start()
+
+
+# --- as it was before snapshots --------------------------------------------------------------
+
+
+def _stream_path(account_id: int, digest: str) -> Path:
+    return here().state_dir / "packages" / str(account_id) / f"{digest}.pkg"
+
+
+def _stream_limits() -> package.Limits:
+    own = here().configuration.limits
+    return package.Limits(max_entries=own.package_files, max_total_bytes=own.package_bytes)
+
+
+def _find_stream(account_id: int, digest: str) -> dict[str, Any] | None:
+    row = Package.objects.filter(account_id=account_id, digest=digest).first()
+    if row is None or not _stream_path(account_id, digest).exists():
+        return None
+    return {"digest": row.digest, "files": row.files, "bytes": row.size_bytes}
+
+
+def _forget_stream(account_id: int, digest: str, before: float) -> bool:
+    old = Package.objects.filter(account_id=account_id, digest=digest, created_at__lt=before)
+    if not old.delete()[0]:
+        return False
+    _stream_path(account_id, digest).unlink(missing_ok=True)
+    return True

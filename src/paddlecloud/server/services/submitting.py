@@ -118,13 +118,7 @@ def _settle_package(caller: Principal, spec: JobSpec) -> JobSpec:
                 "a /pfs path is used in place, so it cannot come with a package_digest",
                 field="job_package",
             )
-        stored = packages.find(caller.account_id, spec.package_digest)
-        if stored is None:
-            raise InvalidInput(
-                "no package with this digest was uploaded",
-                field="package_digest",
-                hint="PUT /api/v2/packages/<digest> first",
-            )
+        packages.check(caller.account_id, spec.package_digest)
         return replace(spec, package=folder)
     path = PfsPath.parse(spec.package or folder)
     tree = locating.tree_of(caller.account_id, caller.name, path)

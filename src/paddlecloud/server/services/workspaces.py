@@ -16,7 +16,6 @@ import msgspec
 from paddlecloud.core.errors import PaddleCloudError
 from paddlecloud.core.phases import Phase
 from paddlecloud.pfs.diskstore import Tree
-from paddlecloud.pfs.unpack import unpack
 from paddlecloud.server.database import writing
 from paddlecloud.server.exchange import encode
 from paddlecloud.server.jobs.models import Job, Run
@@ -64,8 +63,7 @@ def _fill(job: Job) -> None:
     tree = locating.tree_of(account.pk, account.username, path)
     if job.package_digest:
         _put_aside(tree, path, job)
-        with packages.path_of(account.pk, job.package_digest).open("rb") as stream:
-            unpack(stream, tree, path.parts, packages.limits())
+        packages.fill(account.pk, job.package_digest, tree, path.parts)
     if path.area != PUBLIC:
         tree.make_directory([*path.parts, OUTPUT])
 
