@@ -174,8 +174,8 @@ def test_a_lost_server_says_how_far_it_got(files: ScriptedFiles, run: Run) -> No
     ran = run("pfs", "cp", "-r", "data", HOME)
     assert ran.code == 6
     assert ran.err == (
-        "stopped at 40%. Run the same command again to go on from there.\n"
         "error: no server answers\n"
+        "hint:  stopped at 40%. Run the same command again to go on from there.\n"
     )
 
 

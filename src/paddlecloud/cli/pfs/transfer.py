@@ -175,7 +175,7 @@ def carry_out(
         teller.close("failed")
         is_cut = isinstance(error, ServerUnreachable | Unavailable)
         if is_cut and teller.progress.is_planned:
-            session.note(teller.how_far())
+            error.hint = teller.how_far()
         paths.explain(session, error)
         raise
     teller.close("failed" if summary.failures else "Done")

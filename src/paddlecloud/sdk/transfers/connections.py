@@ -57,6 +57,7 @@ class Plane:
         self.stall_timeout_s = STALL_TIMEOUT_S
         self.give_up_s = GIVE_UP_S
         self._endpoint: Endpoint | None = None
+        self._was_found = False  # in the course of this session
         self._notes: list[str] = []
         self._idle: list[Connection] = []
         self._lock = allocate_lock()
@@ -68,7 +69,8 @@ class Plane:
         """Where the file routes are asked; found out at the first use."""
         with self._lock:
             if self._endpoint is None:
-                self._endpoint = self._choose()
+                self._endpoint = self._choose_patiently() if self._was_found else self._choose()
+                self._was_found = True
             return self._endpoint
 
     def take_notes(self) -> list[str]:
@@ -91,14 +93,34 @@ class Plane:
         self._idle.append(connection)
         return offered
 
+    def _choose_patiently(self) -> Endpoint:
+        """Once a server was there, its absence is a cut like any other: it may be starting."""
+        from paddlecloud.core.errors import ServerUnreachable, Unavailable
+
+        try:
+            return self._choose()
+        except (ServerUnreachable, Unavailable) as error:
+            raise ConnectionRefusedError(error.message) from error
+
     def connect(self) -> Connection:
         endpoint = self.endpoint
         try:
             return self._idle.pop()
         except IndexError:
+            pass
+        try:
             connection = self.transport.connect_to(endpoint, CONNECT_TIMEOUT_S)
-            connection.on_idle = self._idle
-            return connection
+        except OSError:
+            self._look_again(endpoint)
+            raise
+        connection.on_idle = self._idle
+        return connection
+
+    def _look_again(self, gone: Endpoint) -> None:
+        """A server that was started again may have its data port elsewhere."""
+        with self._lock:
+            if self._endpoint is gone and gone is not self.transport.endpoint:
+                self._endpoint = None
 
     def close(self) -> None:
         while self._idle:
