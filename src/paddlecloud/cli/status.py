@@ -72,13 +72,14 @@ def _between_two_lives(session: Session) -> ServerUnreachable | None:
 
 
 def _file_service(files: FileServiceShape, endpoint: str) -> str:
-    """`http://127.0.0.1:41233, running`: the way files go, and whether they can."""
+    """`http://127.0.0.1:41233   (rename atomic, fsync works)`: the way files go."""
     from urllib.parse import urlsplit
 
     place = urlsplit(endpoint)
     host = f"[{place.hostname}]" if ":" in (place.hostname or "") else place.hostname
     url = files["url"] or (f"{place.scheme}://{host}:{files['port']}" if files["port"] else "")
-    return f"{url}, {files['state']}" if url else files["state"]
+    what = files.get("promises") or files["state"]
+    return f"{url}   ({what})" if url else what
 
 
 def _restarts(count: int, last: RestartShape) -> str:

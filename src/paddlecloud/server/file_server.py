@@ -9,6 +9,7 @@ asked by `status` and by the relay.
 from __future__ import annotations
 
 import base64
+import json
 import logging
 import os
 import signal
@@ -34,6 +35,8 @@ _LONGEST_PAUSE_S = 10.0
 _LIVED_WELL_S = 30.0  # a child that lived so long is started again at once
 _STOP_WITHIN_S = 3.0
 _BACKLOG = 1024
+_BEGINS_WITHIN_S = 0.5  # whoever asks for the status right after the start waits this long
+_LOOK_EVERY_S = 0.02
 
 
 class FileServer:
@@ -55,7 +58,7 @@ class FileServer:
         """End what was started."""
 
     def describe(self) -> FileServiceShape:
-        return {"port": self.port, "url": self.url, "state": self.state}
+        return {"port": self.port, "url": self.url, "state": self.state, "promises": ""}
 
     def target(self) -> Target:
         """Where the relay finds it."""
@@ -84,6 +87,7 @@ class ChildFileServer(FileServer):
     def __init__(self, configuration: Configuration) -> None:
         super().__init__(configuration)
         self.secret = secret_text(configuration.storage.state_dir, SECRET)
+        self._run_file = configuration.storage.state_dir / "run" / "pfsserver.json"
         self._is_stopping = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._thread: threading.Thread | None = None
@@ -127,6 +131,7 @@ class ChildFileServer(FileServer):
         words = [sys.executable, "-m", "paddlecloud.pfs.serving"]
         words += ["--root", str(state_dir / "pfs"), "--server", server_url]
         words += ["--listen-fd", str(self._socket.fileno()), "--parent", str(os.getpid())]
+        words += ["--run-file", str(self._run_file)]
         words += ["--relay-secret", str(secrets_dir(state_dir) / SECRET)]
         words += ["--datacenter", self.configuration.engines.cluster]
         if tls is not None:
@@ -173,6 +178,28 @@ class ChildFileServer(FileServer):
                 process.kill()
                 thread.join(_STOP_WITHIN_S)
         self._socket.close()
+
+    def describe(self) -> FileServiceShape:
+        """With what it wrote down about itself, if the one that runs did."""
+        facts = super().describe()
+        until_s = time.monotonic() + _BEGINS_WITHIN_S
+        while facts["state"] == "running":
+            written = self._written()
+            if written is not None:
+                facts["promises"] = str(written.get("promises", ""))
+                break
+            if time.monotonic() >= until_s:
+                facts["state"] = "starting"
+                break
+            time.sleep(_LOOK_EVERY_S)
+        return facts
+
+    def _written(self) -> dict[str, object] | None:
+        try:
+            facts: dict[str, object] = json.loads(self._run_file.read_bytes())
+        except (OSError, ValueError):
+            return None
+        return facts if self._process and facts.get("pid") == self._process.pid else None
 
     # --- the relay -------------------------------------------------------------------------
 

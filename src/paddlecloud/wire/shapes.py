@@ -68,11 +68,13 @@ class RestartShape(TypedDict):
 
 class FileServiceShape(TypedDict):
     """Where files go fastest: `url`, or this host at `port`; the same routes on this server are
-    relayed there. `state` is running, restarting, stopping, off or outside (runs elsewhere)."""
+    relayed there. `state` is starting, running, restarting, stopping, off or outside (runs
+    elsewhere). `promises` says what the storage beneath it does, where that is known."""
 
     port: int
     url: str
     state: str
+    promises: str
 
 
 class StatusShape(TypedDict):

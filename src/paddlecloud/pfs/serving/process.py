@@ -97,7 +97,7 @@ def _serve(
     thread.start()
     listener.listen(_BACKLOG)
     port = listener.getsockname()[1]
-    _write_run_file(settings, port)
+    _write_run_file(settings, port, _promise(settings, store))
     _announce(settings, store, port)
     gc.freeze()
     try:
@@ -204,7 +204,7 @@ def _within_descriptors(settings: Settings) -> Settings:
     return replace(settings, max_connections=min(settings.max_connections, possible))
 
 
-def _write_run_file(settings: Settings, port: int) -> None:
+def _write_run_file(settings: Settings, port: int, promises: str) -> None:
     if settings.run_file is None:
         return
     facts = {
@@ -213,6 +213,7 @@ def _write_run_file(settings: Settings, port: int) -> None:
         "host": settings.host,
         "tls": settings.tls_cert is not None,
         "root": str(settings.root),
+        "promises": promises,
         "version": paddlecloud.__version__,
     }
     new = settings.run_file.with_name(settings.run_file.name + ".new")
