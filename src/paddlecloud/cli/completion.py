@@ -53,6 +53,7 @@ _WORDS = {
     "file": ("put", "get", "ls"),
     "account": ("add", "list", "quota", "token", "cert"),
     "runtime": ("add", "install", "list", "remove"),
+    "job": ("train", "state", "list", "rerun", "info", "kill", "delete"),
     "config": ("show", "use-datacenter"),
     "completion": ("bash", "zsh", "fish"),
 }

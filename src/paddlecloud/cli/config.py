@@ -1,6 +1,7 @@
-"""`paddlecloud config`: which datacenter is in use, and switching to another.
+"""`paddlecloud config`: which datacenter is in use, switching to another, and the settings of the
+second client (`--ak --sk -t -s`), kept where that client kept them.
 
-It shows names and addresses, never a password or token.
+It shows names and addresses, never a password, a token or a key.
 """
 
 from __future__ import annotations
@@ -9,16 +10,45 @@ from paddlecloud.cli import tables
 from paddlecloud.cli.everywhere import output_flag
 from paddlecloud.cli.session import Session
 from paddlecloud.core.errors import InvalidInput
+from paddlecloud.forms.go_flags import Flag, Kind
 
-USAGE = "paddlecloud config [show | use-datacenter NAME]"
+USAGE = "paddlecloud config [show | use-datacenter NAME] [--ak A --sk S] [-t] [-s]"
 HELP = """
-The forms of the file are explained by `paddlecloud help config`.
+The forms of the file are explained by `paddlecloud help config`. --ak, --sk, -t and -s are of the
+second client (`paddlecloud job`) and are kept in ~/.paddlecli/config.
 
 Examples:
   paddlecloud config
   paddlecloud config use-datacenter dc2
+  paddlecloud config -s
 """
-FLAGS = (output_flag("table", "json", "yaml", "name"),)
+FLAGS = (
+    Flag(("--ak",), value="KEY", meaning="your access key"),
+    Flag(("--sk",), value="KEY", meaning="your secret key"),
+    Flag(("-t", "--token"), Kind.BOOL, meaning="ask for access key and secret key"),
+    Flag(("-s", "--server"), Kind.BOOL, meaning="ask for the server's host and port"),
+    output_flag("table", "json", "yaml", "name"),
+)
+
+# As the second client printed it.
+OLD_HELP = """\
+usage: paddlecloud config [-h] [--ak <ARG>] [--sk <ARG>] [-t] [-s]
+
+optional arguments:
+  -h, --help    show this help message and exit
+  --ak <ARG>    your access key
+  --sk <ARG>    your secret key
+  -t, --token   configure user's access key and secret key (deprecated, will
+                be removed in next version)
+  -s, --server  configure paddlecloud server host, port
+"""
+
+
+def show_help(words: list[str]) -> int:
+    import sys
+
+    sys.stdout.write(OLD_HELP)
+    return 0
 
 
 def run(session: Session) -> int:
@@ -26,6 +56,10 @@ def run(session: Session) -> int:
 
     path = session.parsed.text("config") or config_path()
     words = session.parsed.positionals
+    if any(flag in session.parsed for flag in ("ak", "sk", "t", "s")):
+        from paddlecloud.cli.job import configuring
+
+        return configuring.run(session)
     if not words or words == ("show",):
         return _show(session, path)
     if words[0] == "use-datacenter" and len(words) == 2:

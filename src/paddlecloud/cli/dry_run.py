@@ -8,29 +8,15 @@ from __future__ import annotations
 from paddlecloud.cli.output import print_object
 from paddlecloud.cli.session import Session
 from paddlecloud.core import jobspec
-from paddlecloud.core.jobspec import JobSpec, Mode, Role
+from paddlecloud.core.jobspec import JobSpec, Role
 from paddlecloud.core.resources import format_cpu, format_memory
 from paddlecloud.forms import submit_flags
+from paddlecloud.forms.effective import effective
 from paddlecloud.forms.submit_flags import Submission
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-
-def effective(spec: JobSpec) -> dict[str, Any]:
-    """What the flags come to once everything unset has been decided."""
-    servers = spec.role(Role.PSERVER)
-    return {
-        "trainers": spec.trainers.replicas,
-        "gpu_total": spec.resources_at(spec.trainers.replicas).gpu,
-        "standalone": spec.mode == Mode.SINGLE,
-        "mode": spec.mode.value,
-        "ps_num": servers.replicas if servers else 0,
-        "wall_time_seconds": spec.wall_time_s,
-        "unlimited": spec.wall_time_s == 0,
-        "priority": spec.priority.word,
-    }
 
 
 def show(session: Session, submission: Submission) -> int:

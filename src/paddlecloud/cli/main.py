@@ -57,6 +57,9 @@ def _run(words: list[str]) -> int:
         verb, rest = _with_action(verb, rest)
         module = _module(verb)
         if _asks_for_help(module, rest):
+            if hasattr(module, "show_help"):  # in the words of an older program
+                shown: int = module.show_help(rest)
+                return shown
             from paddlecloud.cli import helping
 
             return helping.about(verb)

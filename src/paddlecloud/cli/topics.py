@@ -54,6 +54,9 @@ Other settings of a datacenter: `cacert`, the CA that signed the server's certif
 `ca.pem` beside `usercert`, else the system's); `token`, used instead of a password.
 A token fetched with a password is kept in ~/.paddle/token_cache, one per datacenter, endpoint and
 user, and fetched anew when the server no longer takes it.
+
+  paddlecloud config                        which datacenters there are, and which one is in use
+  paddlecloud config use-datacenter NAME    use another one
 """
 
 ENVIRONMENT = """Variables the command line reads:

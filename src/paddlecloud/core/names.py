@@ -125,6 +125,16 @@ def _check_free_job_name(name: str) -> None:
         raise BadName("begins or ends with a blank")
 
 
+def plain_job_name(name: str, suffix: str) -> str:
+    """A generation A name for a free one: `训练 a_b:1` and `1f2e3d` make `a-b-1-1f2e3d`.
+
+    Free names need not be unique; `suffix` (letters and digits, by the caller) makes this one so.
+    """
+    words = re.split(r"[^a-z0-9]+", name.lower())
+    slug = "-".join(word for word in words if word)[: MAX_JOB_NAME - len(suffix) - 1].rstrip("-")
+    return f"{slug or 'job'}-{suffix}"
+
+
 def new_job_id(random_bytes: bytes) -> str:
     """`job-<16 hex>`; the caller brings the randomness."""
     if len(random_bytes) != JOB_ID_BYTES:

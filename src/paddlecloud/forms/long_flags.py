@@ -13,15 +13,24 @@ from collections.abc import Sequence
 
 from paddlecloud.forms.faults import FaultList, nearest
 from paddlecloud.forms.go_flags import Flag, Given, Kind, Parsed
-from paddlecloud.forms.scalars import read_bool
+from paddlecloud.forms.scalars import read_bool, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from paddlecloud.forms.go_flags import Value
 
 
-def parse(argv: Sequence[str], flags: Sequence[Flag], faults: FaultList) -> Parsed:
-    """What `argv` says. Faults are added, not raised; a faulty flag is left out of the result."""
+def parse(
+    argv: Sequence[str],
+    flags: Sequence[Flag],
+    faults: FaultList,
+    *,
+    stops_at_positional: bool = False,
+) -> Parsed:
+    """What `argv` says. Faults are added, not raised; a faulty flag is left out of the result.
+
+    `stops_at_positional`: the first positional and all that follows it are positionals.
+    """
     reading = _Reading(flags, faults)
     words = list(argv)
     while words:
@@ -31,8 +40,11 @@ def parse(argv: Sequence[str], flags: Sequence[Flag], faults: FaultList) -> Pars
             break
         if reading.is_flag(word):
             reading.take(word, words)
-        else:
-            reading.positionals.append(word)
+            continue
+        reading.positionals.append(word)
+        if stops_at_positional:
+            reading.positionals += words
+            break
     return Parsed(reading.given, reading.positionals, reading.unknown)
 
 
@@ -126,8 +138,11 @@ class _Reading:
             advice = f"; did you mean {near}?" if near else ""
             self.faults.add(written, f"must be one of {', '.join(flag.choices)}{advice}", text)
             return
-        value: Value = (text,) if flag.kind == Kind.LIST else text
-        self._keep(flag, Given(written, text, value))
+        value: Value | None = (text,) if flag.kind == Kind.LIST else text
+        if flag.kind == Kind.INT:
+            value = self.faults.read(written, text, whole_number(flag.low, flag.high))
+        if value is not None:
+            self._keep(flag, Given(written, text, value))
 
     def _keep(self, flag: Flag, given: Given) -> None:
         before = self.given.get(flag.key)

@@ -66,11 +66,17 @@ class Training:
     is_dry_run: bool = False
     client: Parsed = field(default_factory=lambda: Parsed({}))
     unknown: tuple[str, ...] = ()
+    written: Mapping[str, str] = field(default_factory=dict)
+
+    def word(self, name: str) -> str:
+        """An option as typed, for a fault found later."""
+        return self.written.get(name) or OPTIONS[name].flag.names[0]
 
     def with_conf(self, config: Config) -> None:
         """Take in what the configuration file says."""
         self.spec = replace(self.spec, env=dict(config.env))
-        self.understood += [Understood("--job-conf", self.conf, note) for note in config.notes]
+        word = self.word("conf")
+        self.understood += [Understood(word, self.conf, note) for note in config.notes]
 
 
 def parse(argv: Sequence[str], conf: str = "") -> Training:
@@ -112,6 +118,7 @@ def read(argv: Sequence[str], faults: FaultList, *, client_flags: Sequence[Flag]
         is_dry_run=bool(values.get("dry_run")),
         client=Parsed({key: each for key, each in parsed.given.items() if key in ours}),
         unknown=parsed.unknown,
+        written={name: each.written for name, each in given.items()},
     )
 
 

@@ -14,6 +14,7 @@ from paddlecloud.core.names import (
     from_dns_label,
     is_job_id,
     new_job_id,
+    plain_job_name,
 )
 
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -241,3 +242,18 @@ def test_refuses_another_amount_of_randomness(size: int) -> None:
 def test_knows_what_is_no_job_id(text: str) -> None:
     assert not is_job_id(text)
     assert not is_job_id("job-4f1c09d2a7b35e60\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("a_b:1", "a-b-1-1f2e3d"),
+        ("Wide Deep", "wide-deep-1f2e3d"),
+        ("训练", "job-1f2e3d"),
+        ("--x--", "x-1f2e3d"),
+        ("a" * 56 + "-b", "a" * 56 + "-1f2e3d"),
+    ],
+)
+def test_makes_a_plain_name_of_a_free_one(name: str, plain: str) -> None:
+    assert plain_job_name(name, "1f2e3d") == plain
+    check_job_name(plain, "A")

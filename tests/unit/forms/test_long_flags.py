@@ -19,6 +19,7 @@ FLAGS = (
     Flag(("--wall-time", "--k8s-wall-time", "--k8s-walltime")),
     Flag(("--files",), Kind.LIST),
     Flag(("--json",), Kind.BOOL),
+    Flag(("--page",), Kind.INT, low=1, high=9),
     Flag(("--type",), choices=("normal", "group")),
 )
 
@@ -52,6 +53,7 @@ def read(*words: str) -> Parsed:
         (["--files", "a", "b", "--json"], "files", ("a", "b")),
         (["--files", "a", "--files=b"], "files", ("a", "b")),
         (["--type", "group"], "type", "group"),
+        (["--page", "3"], "page", 3),
         (["--job-name", "x", "--job-name", "x"], "job-name", "x"),
     ],
 )
@@ -62,6 +64,13 @@ def test_reads(words: list[str], key: str, value: object) -> None:
 def test_keeps_positionals_in_order() -> None:
     parsed = read("a", "--job-name", "x", "b", "--json", "-5", "--", "--job-name", "c")
     assert parsed.positionals == ("a", "b", "-5", "--job-name", "c")
+
+
+def test_stops_at_the_first_positional_if_told() -> None:
+    words = ["--job-name", "x", "kill", "--json", "--nonsense"]
+    parsed = parse(words, FLAGS, FaultList(), stops_at_positional=True)
+    assert parsed.positionals == ("kill", "--json", "--nonsense")
+    assert list(parsed.given) == ["job-name"]
 
 
 @pytest.mark.parametrize(
@@ -76,6 +85,7 @@ def test_keeps_positionals_in_order() -> None:
         (["-x"], "-x", "unknown option"),
         (["--zzzzzz=1"], "--zzzzzz", "unknown option"),
         (["--type", "grup"], "--type", "must be one of normal, group; did you mean group?"),
+        (["--page", "0"], "--page", "must be a whole number from 1 to 9"),
         (["--json=maybe"], "--json", "must be true or false"),
         (["--job_name", "x", "--job-name=y"], "--job-name", "already given as --job_name x"),
     ],

@@ -1,0 +1,105 @@
+"""What stands between `job` and the action: which server, which keys, whose answers.
+
+It promises the precedence of the old client: `--server` and `--port` together, else the file
+`~/.paddlecli/config`, else what every other verb uses. Read by `verb`. It makes no connection.
+"""
+
+from __future__ import annotations
+
+import os
+
+from paddlecloud.cli.everywhere import FLAGS as EVERYWHERE
+from paddlecloud.cli.session import Session
+from paddlecloud.core.errors import InvalidInput
+from paddlecloud.forms.faults import FaultList
+from paddlecloud.forms.go_flags import Flag, Kind, Parsed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from paddlecloud.sdk.config import Profile
+
+COMPAT_VARIABLE = "PADDLECLOUD_JOB_COMPAT"
+FLAGS = (
+    Flag(("--debug",), Kind.BOOL, meaning="debug mode, this will print debug message"),
+    Flag(("--server",), value="<ARG>", meaning="specify remote server host"),
+    Flag(("--port",), value="<ARG>", meaning="specify remote server port"),
+    Flag(("--ak", "--user-ak"), value="<ARG>", meaning="your access key"),
+    Flag(("--sk", "--user-sk"), value="<ARG>", meaning="your secret key"),
+    Flag(
+        ("--compat",),
+        value="1|2",
+        choices=("1", "2"),
+        meaning="answer as release 1.x or 2.x did (default 2, or 1 with --user-ak)",
+    ),
+)
+_ALL = (*FLAGS, *(flag for flag in EVERYWHERE if flag.key != "debug"))
+
+
+class JobSession(Session):
+    """A session of the second client; `words` are the action and all that follows it."""
+
+    def __init__(self, parsed: Parsed, words: Sequence[str]) -> None:
+        super().__init__(parsed)
+        self.action = words[0] if words else ""
+        self.words = list(words[1:])
+        self.generation = _generation(parsed)
+
+    def profile(self) -> Profile:
+        from paddlecloud.sdk.config import load_profile
+
+        return load_profile(
+            path=self.parsed.text("config"),
+            datacenter=self.parsed.text("datacenter"),
+            endpoint=self.parsed.text("endpoint") or self._old_endpoint(),
+        )
+
+    def _old_endpoint(self) -> str:
+        """By the flags or the file of the old client; empty: as every other verb."""
+        from paddlecloud.sdk import paddlecli_files as files
+
+        host, port = self.parsed.text("server"), self.parsed.text("port")
+        if host and port:
+            return files.endpoint(host, files.check_port(port, "--port"))
+        if host or port:
+            alone, missing = ("--server", "--port") if host else ("--port", "--server")
+            self.note(f"note: {alone} is used only together with {missing}")
+        if os.environ.get("PADDLECLOUD_ENDPOINT") or self.parsed.text("datacenter"):
+            return ""
+        stored = files.read(files.config_file())
+        if not stored.host:
+            return ""
+        return files.endpoint(stored.host, stored.port or files.DEFAULT_PORT)
+
+    def check_keys(self) -> None:
+        """Keys are checked for their shape; the server does not know any yet, and that is said."""
+        from paddlecloud.sdk import paddlecli_files as files
+
+        given = [(key, self.parsed.given[key]) for key in ("ak", "sk") if key in self.parsed]
+        for _, each in given:
+            files.check_key(each.text, each.written)
+        if len(given) == 1:
+            self.note(f"note: {given[0][1].written} is used only together with its other half")
+        elif given:
+            self.note("note: this server has no access keys; logged in as ~/.paddle/config says")
+
+
+def split(words: list[str]) -> JobSession:
+    from paddlecloud.forms.long_flags import parse
+
+    faults = FaultList()
+    parsed = parse(words, _ALL, faults, stops_at_positional=True)
+    faults.raise_if_any(hint="paddlecloud job --help")
+    return JobSession(parsed, parsed.positionals)
+
+
+def _generation(parsed: Parsed) -> int:
+    """Which release's users read the answer: asked for, or told by a spelling only 1.x had."""
+    asked = parsed.text("compat") or os.environ.get(COMPAT_VARIABLE, "")
+    if asked not in ("", "1", "2"):
+        raise InvalidInput(f"{COMPAT_VARIABLE} must be 1 or 2", field=COMPAT_VARIABLE)
+    if asked:
+        return int(asked)
+    keys = (parsed.given[key].written for key in ("ak", "sk") if key in parsed)
+    return 1 if any(written.lstrip("-").startswith("user") for written in keys) else 2
