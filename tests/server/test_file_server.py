@@ -293,6 +293,17 @@ def test_a_port_can_be_chosen_and_a_taken_one_is_named(
         assert f"cannot listen on 127.0.0.1:{port}" in server.log.read_text()
     server.start()
     assert server.admin.get("/api/v2/status").json["pfs"]["port"] == port
+    # A child that still serves when its server is killed holds the port a moment longer.
+    _put_file(server.admin, f"{HOME}/big", bytes(32 * MIB))
+    slow = server.admin.connect()
+    path = f"/api/v2/pfs/content?path={HOME}/big"
+    slow.port = port
+    slow.request("GET", path, headers=server.admin.headers())
+    assert slow.getresponse().status == 200
+    server.kill_9()
+    server.start()
+    assert server.admin.get("/api/v2/status").json["pfs"]["port"] == port
+    slow.close()
 
 
 def test_serves_files_over_tls(make_server: Callable[..., Running]) -> None:

@@ -9,6 +9,7 @@ asked by `status` and by the relay.
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import logging
 import os
@@ -21,6 +22,7 @@ import threading
 import time
 from urllib.parse import urlsplit
 
+from paddlecloud.core.errors import Conflict
 from paddlecloud.server import certificates
 from paddlecloud.server.configuration import Configuration
 from paddlecloud.server.relaying import Header, Target, not_there
@@ -35,6 +37,7 @@ _LONGEST_PAUSE_S = 10.0
 _LIVED_WELL_S = 30.0  # a child that lived so long is started again at once
 _STOP_WITHIN_S = 3.0
 _BACKLOG = 1024
+_PORT_PATIENCE_S = 5.0
 _BEGINS_WITHIN_S = 0.5  # whoever asks for the status right after the start waits this long
 _LOOK_EVERY_S = 0.02
 
@@ -96,23 +99,27 @@ class ChildFileServer(FileServer):
         self.port = self._socket.getsockname()[1]
 
     def _listen(self) -> socket.socket:
-        from paddlecloud.core.errors import Conflict
-
         host, port = self.configuration.listening.host, self.configuration.files.port
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            sock.bind((host, port))
-            sock.listen(_BACKLOG)
-        except OSError as error:
-            sock.close()
-            raise Conflict(
-                f"the file server cannot listen on {host}:{port}: {error.strerror}",
-                field="PADDLECLOUD_PFS_PORT",
-                hint="another program has it; choose another, or 0 for any free one",
-            ) from None
-        return sock
+        until_s = time.monotonic() + _PORT_PATIENCE_S
+        while True:
+            try:
+                sock.bind((host, port))
+                sock.listen(_BACKLOG)
+                return sock
+            except OSError as error:
+                # The child of a server that was killed has it until it is done with its requests.
+                if error.errno == errno.EADDRINUSE and time.monotonic() < until_s:
+                    time.sleep(_LOOK_EVERY_S)
+                    continue
+                sock.close()
+                raise Conflict(
+                    f"the file server cannot listen on {host}:{port}: {error.strerror}",
+                    field="PADDLECLOUD_PFS_PORT",
+                    hint="another program has it; choose another, or 0 for any free one",
+                ) from None
 
     # --- the child -------------------------------------------------------------------------
 
