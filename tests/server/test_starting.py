@@ -21,6 +21,7 @@ def test_writes_where_it_listens_and_removes_it_at_the_end(make_server) -> None:
     assert facts["engine"] == "fake"
     status = server.admin.get("/api/v2/status").json
     assert (status["pid"], status["endpoint"]) == (facts["pid"], facts["endpoint"])
+    assert (status["supervisor_pid"], status["restarts"], status["last_restart"]) == (None, 0, None)
     assert server.stop() == 0
     assert not run_file.exists()
 
