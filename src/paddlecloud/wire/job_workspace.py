@@ -43,8 +43,8 @@ mkdir -p "$run" "$logs" || fail "cannot make $run"
 if [ -d "$package/env_run" ]; then
     cp -R "$package/env_run/." "$run/" || fail "cannot copy the files into $run"
 fi
-if [ "${PADDLECLOUD_ROOT_FILES:-}" = / ] && mkdir -p /root 2>/dev/null; then
-    ln -s "$top" /root/paddlejob 2>/dev/null && run=/root/paddlejob/workspace/env_run
+if [ "${PADDLECLOUD_ROOT_FILES:-}" = / ] && mkdir -p /root/paddlejob 2>/dev/null; then
+    ln -s "$top/workspace" /root/paddlejob/workspace && run=/root/paddlejob/workspace/env_run
 fi
 cd "$run" || fail "cannot enter $run"
 [ -e log ] || ln -s ../log log

@@ -53,6 +53,8 @@ def _system_root() -> list[str]:
     args += ["--dir", "/sys", "--dir", "/sys/devices"]
     args += ["--ro-bind-try", "/sys/devices/system", "/sys/devices/system"]
     args += ["--dir", "/run", "--dir", "/var", "--symlink", "/tmp", "/var/tmp"]
+    # Where jobs of the second client expect their workspace; their start script puts it there.
+    args += ["--dir", "/root", "--perms", "1777", "--dir", "/root/paddlejob"]
     return args
 
 
