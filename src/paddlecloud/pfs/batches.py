@@ -1,7 +1,7 @@
 """Many small files in one request: all parts first, one sync, then all names.
 
     begin_file, write..., end_file   a hidden part; its digest is compared as soon as it is whole
-    commit                           directories made, ONE syncfs, renames, directories synced
+    commit                           directories made, ONE syncfs, all renames, directories synced
 
 A file that is wrong is refused by its position and the others stand; a batch that is cut stores
 nothing. The whole batch has its room reserved before its first byte. One thread per batch.
@@ -26,7 +26,7 @@ from paddlecloud.pfs.publishing import (
     PLAIN_MODE,
     Services,
     replace,
-    sync_directory,
+    sync_directories,
 )
 from paddlecloud.pfs.relative_names import check_name, split
 from paddlecloud.pfs.removing import empty_and_remove
@@ -272,15 +272,11 @@ class Batch:
             self._reservation.release()
         self._digests.index.learn_many(learned)
         if self._sync:
-            self._sync_directories(dirs, touched)
+            sync_directories(dirs, touched)
 
     def _count(self, part: _Part) -> None:
         self.result.stored += 1
         self.result.size_bytes += part.size_bytes
-
-    def _sync_directories(self, dirs: Directories, touched: list[Parts]) -> None:
-        for folder in touched:
-            sync_directory(dirs.open(folder))
 
     def abandon(self) -> None:
         """Nothing of it remains, but what `commit` published."""

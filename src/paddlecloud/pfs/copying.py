@@ -12,17 +12,19 @@ import stat
 from dataclasses import dataclass
 
 from paddlecloud.core.errors import InvalidInput
+from paddlecloud.pfs import syscalls
 from paddlecloud.pfs.digesting import is_same
 from paddlecloud.pfs.directories import Directories, Parts
 from paddlecloud.pfs.faults import missing, named, shown
 from paddlecloud.pfs.listing import walk
 from paddlecloud.pfs.owners import Owner, Places
-from paddlecloud.pfs.publishing import Draft, Services
+from paddlecloud.pfs.publishing import Draft, Services, dress, sync_directories
 from paddlecloud.pfs.shapes import Copied
 from paddlecloud.wire.pfspath import PfsPath
 
 _AT_ONCE_BYTES = 64 << 20
 _PIECE_BYTES = 1 << 20
+_GROUP_FILES = 100  # each is open until it has its name
 _KERNEL_CANNOT = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)
 
 
@@ -81,8 +83,8 @@ class Copying:
         try:
             with named(self.target), Directories(self._from) as dirs:
                 self._make_directories(wanted)
-                for parts, _ in files:
-                    self._one(dirs, parts)
+                for at in range(0, len(files), _GROUP_FILES):
+                    self._group(dirs, [parts for parts, _ in files[at : at + _GROUP_FILES]])
         finally:
             held.release()
         return Copied(len(files), size_bytes)
@@ -114,27 +116,57 @@ class Copying:
             if self.services.sync:
                 dirs.sync_made()
 
-    def _one(self, dirs: Directories, parts: Parts) -> None:
+    def _group(self, dirs: Directories, group: list[Parts]) -> None:
+        """Some files together, so that one sync serves them all."""
+        drafts: list[tuple[Parts, Draft, tuple[bytes, ...] | None]] = []
+        try:
+            for parts in group:
+                drafts.append((parts, *self._draft(dirs, parts)))
+            if self.services.sync:
+                if len(drafts) > 1:
+                    syscalls.syncfs(drafts[0][1].fd)
+                else:
+                    os.fsync(drafts[0][1].fd)
+            self._publish(drafts)
+        finally:
+            for _, draft, _ in drafts:
+                draft.discard()  # nothing, once it took its name
+                draft.close()
+
+    def _draft(self, dirs: Directories, parts: Parts) -> tuple[Draft, tuple[bytes, ...] | None]:
+        """A copy of one file, hidden, and its leaves if they are known."""
         place = self.source.parts + parts
         fd, facts = self._from.open_file_in(dirs.open(place[:-1]), place[-1])
         try:
             draft = Draft(self.places.parts_of(self.owner.account_id), self.services)
             try:
                 copy_bytes(fd, draft.fd, facts.st_size)
-                known = self.services.digests.known(facts)
-                is_known = known is not None and is_same(facts, os.fstat(fd))
-                draft.publish(
-                    self.owner,
-                    (self._to, self.target.parts + parts),
-                    self.services.usage.nothing(self.owner),
-                    executable=bool(facts.st_mode & stat.S_IXUSR),
-                    leaves=known.leaves if known is not None and is_known else None,
-                    only_new=self.only_new,
-                )
+                executable = bool(facts.st_mode & stat.S_IXUSR)
+                dress(self._to, draft.fd, executable=executable, mtime_ns=None)
             except BaseException:
                 draft.discard()
-                raise
-            finally:
                 draft.close()
+                raise
+            known = self.services.digests.known(facts)
+            is_known = known is not None and is_same(facts, os.fstat(fd))
+            return draft, known.leaves if known is not None and is_known else None
         finally:
             os.close(fd)
+
+    def _publish(self, drafts: list[tuple[Parts, Draft, tuple[bytes, ...] | None]]) -> None:
+        touched: dict[Parts, None] = {}
+        for parts, draft, leaves in drafts:
+            place = self.target.parts + parts
+            nothing = self.services.usage.nothing(self.owner)
+            draft.publish(
+                self.owner,
+                (self._to, place),
+                nothing,
+                leaves=leaves,
+                only_new=self.only_new,
+                sync=False,
+            )
+            touched[place[:-1]] = None
+        if self.services.sync:
+            with Directories(self._to) as dirs:
+                sync_directories(dirs, list(touched))

@@ -24,6 +24,7 @@ from paddlecloud.pfs.usage import Reservation, Usage
 
 PLAIN_MODE = 0o600
 EXECUTABLE_MODE = 0o700
+_FEW_DIRECTORIES = 2
 _TOO_EARLY_NS, _TOO_LATE_NS = -(1 << 62), 1 << 62
 
 
@@ -78,6 +79,19 @@ def sync_directory(fd: int) -> None:
             raise
 
 
+def sync_directories(dirs: Directories, touched: Sequence[Parts]) -> None:
+    """The names in these directories survive a power cut.
+
+    One by one each costs a flush of the disk's cache: measured 5 ms each, while `syncfs` right
+    after another has little left to do and takes 10 ms for any number.
+    """
+    if len(touched) > _FEW_DIRECTORIES:
+        syscalls.syncfs(dirs.open(()))
+        return
+    for folder in touched:
+        sync_directory(dirs.open(folder))
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """What everything that publishes needs."""
@@ -114,11 +128,17 @@ class Draft:
         leaves: Sequence[bytes] | None = None,
         only_new: bool = False,
         over_links: bool = False,
+        sync: bool | None = None,
     ) -> os.stat_result:
-        """Dress, fsync, rename, fsync of the directory; the index learns `leaves` if given."""
+        """Dress, fsync, rename, fsync of the directory; the index learns `leaves` if given.
+
+        `sync=False`: dressed and synced by the caller, who also syncs the directory.
+        """
         tree, parts = target
-        usage, sync = self._services.usage, self._services.sync
-        dress(tree, self.fd, executable=executable, mtime_ns=mtime_ns)
+        usage = self._services.usage
+        if sync is None:
+            sync = self._services.sync
+            dress(tree, self.fd, executable=executable, mtime_ns=mtime_ns)
         if sync:
             os.fsync(self.fd)
         before = os.fstat(self.fd)

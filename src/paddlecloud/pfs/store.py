@@ -68,6 +68,7 @@ class Store:
         self.sync = sync
         self.promises = promises.Promises(promises.WORST, tried=False)
         self._lock_fd = -1
+        self._left_over: list[Path] = []
         self._clock = clock
         self._swept_at_s = self._blobs_swept_at_s = clock()
 
@@ -88,7 +89,7 @@ class Store:
             self._changes = changing.Changes(self.places, self.services)
             self._snapshots = Snapshots(self.places, self._usage, sync=self.sync)
             self._uploads.take_up()
-            self._sweep_parts(self._uploads)
+            self._find_left_over()
         except BaseException:
             self._drop_lock()
             raise
@@ -131,7 +132,7 @@ class Store:
     def tick(self) -> None:
         """Called every few seconds by whoever runs the store: sweeps when it is time."""
         now_s = self._clock()
-        if now_s - self._swept_at_s >= SWEEP_EVERY_S:
+        if self._left_over or now_s - self._swept_at_s >= SWEEP_EVERY_S:
             self._swept_at_s = now_s
             self.sweep(may_rest=True)
         if now_s - self._blobs_swept_at_s >= SWEEP_BLOBS_EVERY_S:
@@ -141,20 +142,29 @@ class Store:
     def sweep(self, forgotten_s: float = FORGOTTEN_S, *, may_rest: bool = False) -> int:
         """See what jobs wrote, drop forgotten uploads; how many were dropped."""
         self.index.flush()
+        self._remove_left_over(lambda path: True)
         self._usage.sweep(may_rest=may_rest)
         return self._uploads.sweep(forgotten_s)
 
-    def _sweep_parts(self, uploads: Uploads) -> None:
-        """At start only: later, what no upload knows of may be somebody's work in progress."""
+    def _find_left_over(self) -> None:
+        """At start only: later, what no upload knows of may be somebody's work in progress.
+
+        Trees that were being removed may be large; they are left to the first sweep.
+        """
         for folder in (self.places.hidden / "parts").iterdir():
-            if not folder.is_dir() or not folder.name.isdecimal():
-                continue
-            in_use = uploads.names_in_use(int(folder.name))
-            for path in left_over(folder, in_use):
-                try:
-                    empty_and_remove(path)
-                except OSError:
-                    continue  # tried again at the next start
+            if folder.is_dir() and folder.name.isdecimal():
+                in_use = self._uploads.names_in_use(int(folder.name))
+                self._left_over += left_over(folder, in_use)
+        self._remove_left_over(lambda path: not path.name.startswith("gone-"))
+
+    def _remove_left_over(self, is_wanted: Callable[[Path], bool]) -> None:
+        removed = [path for path in self._left_over if is_wanted(path)]
+        self._left_over = [path for path in self._left_over if path not in set(removed)]
+        for path in removed:
+            try:
+                empty_and_remove(path)
+            except OSError:
+                continue  # tried again at the next start
 
     def _count(self, owner: Owner) -> Totals:
         """All that counts against an account's limits, but for what is unfinished."""

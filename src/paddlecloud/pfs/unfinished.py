@@ -12,7 +12,6 @@ import threading
 import time
 from collections import OrderedDict
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +23,11 @@ from paddlecloud.pfs.owners import Owner, Places
 from paddlecloud.pfs.publishing import Services, standing
 from paddlecloud.pfs.shapes import UploadRow, UploadWish
 from paddlecloud.pfs.uploads import Upload, boot_id
+from paddlecloud.pfs.usage import Reservation
 from paddlecloud.wire.digests import is_digest, leaf_hash
 from paddlecloud.wire.pfspath import PfsPath
 
 FORGOTTEN_S = 7 * 24 * 3600
-_IDLE_S = 600  # then only its files are kept, not its memory
 _REMEMBER_DONE = 4096
 _MOST_SOURCE_BYTES = 4096
 _MOST_BYTES = 1 << 62
@@ -39,7 +38,6 @@ class Uploads:
     def __init__(self, places: Places, services: Services) -> None:
         self._places = places
         self._services = services
-        self._usage = services.usage
         self._lock = threading.RLock()
         self._live: dict[_Key, Upload] = {}
         self._done: OrderedDict[_Key, Upload] = OrderedDict()
@@ -47,31 +45,40 @@ class Uploads:
     def begin(self, owner: Owner, wish: UploadWish) -> Upload:
         target = self._target(owner, wish)
         key = (owner.account_id, _id_of(owner, wish))
+        upload = self._resume(key, owner, wish, target)
+        if upload is not None:
+            return upload
+        free_bytes = target[0].free_bytes()
+        if wish.size_bytes > free_bytes:
+            raise OutOfSpace(
+                f"{wish.size_bytes} bytes do not fit: {free_bytes} are free on the disk of "
+                "the file store",
+                field="size",
+            )
+        # May walk a home, so not under the lock that all accounts share.
+        reservation = self._services.usage.reserve(owner, wish.size_bytes, 1)
         with self._lock:
-            upload = self._live.get(key)
-            if upload is not None:
-                upload.owner = owner
-                upload.wish = replace(
-                    upload.wish, mtime_ns=wish.mtime_ns, executable=wish.executable
-                )
-                with named(upload.shown):
-                    upload.note()
+            upload = self._resume(key, owner, wish, target)
+            if upload is not None:  # another connection was faster
+                reservation.release()
                 return upload
-            self._done.pop(key, None)
-            free_bytes = target[0].free_bytes()
-            if wish.size_bytes > free_bytes:
-                raise OutOfSpace(
-                    f"{wish.size_bytes} bytes do not fit: {free_bytes} are free on the disk of "
-                    "the file store",
-                    field="size",
-                )
-            upload = self._make(key, owner, wish, target)
+            upload = self._make(key, owner, wish, target, reservation)
             try:
                 upload.create()
             except PaddleCloudError:
                 upload.abandon()
                 raise
+            self._done.pop(key, None)
             self._live[key] = upload
+            return upload
+
+    def _resume(
+        self, key: _Key, owner: Owner, wish: UploadWish, target: tuple[Tree, Parts]
+    ) -> Upload | None:
+        with self._lock:
+            upload = self._live.get(key)
+            if upload is not None:
+                upload.renew(owner, wish, target[0])
             return upload
 
     def _make(
@@ -80,13 +87,8 @@ class Uploads:
         owner: Owner,
         wish: UploadWish,
         target: tuple[Tree, Parts],
-        *,
-        was_held: bool = False,
+        reservation: Reservation,
     ) -> Upload:
-        if was_held:
-            reservation = self._usage.readopt(owner.account_id, wish.size_bytes, 1)
-        else:
-            reservation = self._usage.reserve(owner, wish.size_bytes, 1)
         folder = self._places.parts_of(owner.account_id)
         return Upload(key[1], owner, wish, folder, target, self._services, reservation, self._ended)
 
@@ -162,7 +164,9 @@ class Uploads:
         key = (account_id, note.name.removeprefix("up-").removesuffix(".json"))
         if key[1] != _id_of(owner, wish):
             return
-        upload = self._make(key, owner, wish, self._target(owner, wish), was_held=True)
+        target = self._target(owner, wish)
+        held = self._services.usage.readopt(account_id, wish.size_bytes, 1)
+        upload = self._make(key, owner, wish, target, held)
         try:
             upload.load(is_doubtful=body["boot"] != boot)
         except PaddleCloudError:

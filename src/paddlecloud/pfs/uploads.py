@@ -113,6 +113,14 @@ class Upload:
         new.write_text(json.dumps(body))
         os.rename(new, self._file(".json"))
 
+    def renew(self, owner: Owner, wish: UploadWish, tree: Tree) -> None:
+        """The same file is sent again: what may have changed is taken over."""
+        self.owner = owner
+        self.wish = wish
+        self._tree = tree
+        with named(self.shown):
+            self.note()
+
     def load(self, *, is_doubtful: bool) -> None:
         """Take up what an earlier process received."""
         with named(self.shown):
