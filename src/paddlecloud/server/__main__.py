@@ -86,7 +86,6 @@ def _run(bootstrap: str | None) -> int:
         process = here()
         process.endpoint = serving.endpoint_of(chosen, sock)
         process.files = file_server.make(chosen)
-        process.files.start(serving.own_url(chosen, sock), serving.tls_files(chosen))
         if bootstrap:
             starting.bootstrap_account(bootstrap)
         # Before engines start: what they tell from now on is news.
@@ -98,6 +97,8 @@ def _run(bootstrap: str | None) -> int:
             mirror.start()
         process.feeder.start()
         packages.keep_tidy()
+        # Last: it takes a core for a moment, and whoever connects to it meanwhile just waits.
+        process.files.start(serving.own_url(chosen, sock), serving.tls_files(chosen))
         gc.freeze()
         gc.enable()
         serving.serve(chosen, process, sock)
