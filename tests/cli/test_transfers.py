@@ -203,6 +203,22 @@ def test_ctrl_c_says_how_to_go_on(
         assert ran.err == f"{said}Run the same command again to go on from there.\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "text"), [("a\nb", "a\\nb"), ("\udcff", "\\udcff"), ("\x1b[2J", "\\x1b[2J")]
+)
+def test_names_that_cannot_be_shown_are_spelt_out(
+    files: ScriptedFiles, run: Run, name: str, text: str
+) -> None:
+    one(files, name, f"{HOME}/x")
+    assert run("pfs", "cp", name, HOME).out.startswith(f"Uploading {text} ... Done\n")
+    assert run("pfs", "cp", "-v", name, HOME).out.startswith(f"sent {text} -> ")
+    assert run("cp", name, HOME).out.startswith(f"[INFO]  Uploaded {text}\n")
+    files.summary = summary(files=1, failures=[(name, InvalidInput(f"{name}: no"))])
+    assert run("pfs", "cp", name, HOME).err == f"error: {text}: no\n"
+    files.events = [InvalidInput("a path must be valid Unicode")]
+    assert run("pfs", "cp", name, HOME).err == f"error: {text}: a path must be valid Unicode\n"
+
+
 def test_json_is_the_summary(files: ScriptedFiles, run: Run) -> None:
     many(files)
     files.summary.failures = [("x", Conflict("no"))]
@@ -257,6 +273,7 @@ def test_sync_says_what_it_removed(files: ScriptedFiles, run: Run) -> None:
         (("cp", "a"), "usage: paddlecloud pfs cp"),
         (("cp", "-f", "-n", "a", HOME), "-f and -n say opposite things"),
         (("cp", "a", "/pfs/local"), "/pfs/local names no home"),
+        (("cp", "a", f"{HOME}/{'x' * 256}"), f"{HOME}/{'x' * 256}: a name in a path can have"),
         (("cp", "--chunksize", "4GB", "a", HOME), "--chunksize 4GB"),
         (("cp", "--chunksize", "0", "a", HOME), "must be more than 0"),
         (("sync", "a", "b", HOME), "usage: paddlecloud pfs sync"),

@@ -41,7 +41,9 @@ def check(path: str, verb: str = "") -> None:
             hint = f"did you mean /{path}?"
         elif verb == "rm" and "/" not in path:
             hint = f"to stop a job and forget it: paddlecloud kill -rm {path}"
-        raise InvalidInput(f"{path or repr(path)} is not a path under /pfs", hint=hint, field=path)
+        raise InvalidInput(
+            f"{shown(path) or repr(path)} is not a path under /pfs", hint=hint, field=path
+        )
     parts = [part for part in path.split("/") if part not in ("", ".")][1:]
     if ".." in parts:
         raise InvalidInput(
@@ -55,6 +57,18 @@ def check(path: str, verb: str = "") -> None:
             hint=f"paths on the platform are {FORM}",
             field=path,
         )
+
+
+def check_fully(path: str, verb: str = "") -> None:
+    """As `check`, and every name in it as the server does: for where something will be written."""
+    from paddlecloud.wire.pfspath import PfsPath
+
+    check(path, verb)
+    try:
+        PfsPath.parse(path)
+    except InvalidInput as error:
+        error.message = naming(error.message, path)
+        raise
 
 
 def home(session: Session) -> str:
@@ -98,8 +112,18 @@ def each(session: Session, words: Sequence[str], do: Callable[[str], None]) -> i
     return code
 
 
+def shown(text: str) -> str:
+    """On one line, and with nothing in it that a terminal could obey or not show."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
+
+
 def naming(message: str, path: str) -> str:
     """The message with the path it is about, unless it says so itself."""
+    message, path = shown(message), shown(path)
     bare = path.rstrip("/")
     words = {word.strip(",.;'\"").removesuffix(":") for word in message.split()}
     is_told = bare in words or ("/" in bare and bare in message)

@@ -62,8 +62,10 @@ ACROSS = Direction("Copying", "copy", "copied", "Copied")
 def direction(sources: Sequence[str], target: str, verb: str) -> Direction:
     """Which way it goes; a command that goes no way is refused before anything is asked."""
     remote = [source for source in sources if paths.is_remote(source)]
-    for path in (*remote, *([target] if paths.is_remote(target) else ())):
+    for path in remote:
         paths.check(path, verb)
+    if paths.is_remote(target):
+        paths.check_fully(target, verb)
     if remote and len(remote) < len(sources):
         here = next(source for source in sources if not paths.is_remote(source))
         raise InvalidInput(
@@ -95,12 +97,15 @@ class Teller:
         has_head: bool = False,
     ) -> None:
         label = paths.base_name(sources[0]) if len(sources) == 1 else f"{len(sources)} sources"
-        self.progress = Progress(label or sources[0], time.monotonic())
+        self.progress = Progress(paths.shown(label or sources[0]), time.monotonic())
         self.line = ProgressLine(self.progress)
+        self.only_source = sources[0] if len(sources) == 1 else ""
         self._session = session
         self._told = told
         # `Downloading <source> ... Done`, for one file from one source.
-        self._head = f"{way.doing} {sources[0]} ... " if has_head and len(sources) == 1 else ""
+        self._head = (
+            f"{way.doing} {paths.shown(sources[0])} ... " if has_head and len(sources) == 1 else ""
+        )
         self._is_head_written = False
         self._is_live = Terminal(_stderr()).can_redraw
 
@@ -114,7 +119,7 @@ class Teller:
             self._file_done(event)
         elif isinstance(event, Note):
             self.line.erase()
-            self._session.note(f"note: {event.text}")
+            self._session.note(f"note: {paths.shown(event.text)}")
         self.line.refresh()
 
     def _open_head(self, planned: Planned) -> None:
@@ -131,7 +136,7 @@ class Teller:
         text = self._told(done) if self._told is not None else None
         if text is not None:
             self.line.erase()
-            self._session.say(text)
+            self._session.say(paths.shown(text))
             self._session.flush()
 
     def close(self, word: str) -> None:
@@ -176,6 +181,8 @@ def carry_out(
         is_cut = isinstance(error, ServerUnreachable | Unavailable)
         if is_cut and teller.progress.is_planned:
             error.hint = teller.how_far()
+        if isinstance(error, InvalidInput) and not error.faults:
+            error.message = paths.naming(error.message, teller.only_source)
         paths.explain(session, error)
         raise
     teller.close("failed" if summary.failures else "Done")
@@ -246,7 +253,7 @@ def as_data(summary: Summary, done: Sequence[FileDone] = ()) -> dict[str, Any]:
     }
     value["seconds"] = round(summary.seconds, 3)
     value["failures"] = [
-        {"path": path, **{k: v for k, v in error.to_json().items() if k in ("code", "message")}}
+        {"path": paths.shown(path), "code": error.code, "message": paths.shown(error.message)}
         for path, error in summary.failures
     ]
     if done:
