@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -19,6 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         level=logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
+    gc.disable()  # nothing made while starting is garbage; enabled when it serves
     sys.setswitchinterval(_SWITCH_THREADS_S)
     try:
         from paddlecloud.pfs.serving import settings

@@ -1,8 +1,9 @@
-"""One client's socket, plain or TLS, that never blocks.
+"""One client's socket that never blocks.
 
 `recv_into`, `send` and `send_file` return None when the socket is not ready; `wants` then says
 what to wait for. Bytes that arrived behind a head stay in `pending` until the body is read. A link
-belongs to one thread at a time: the poller while it waits, a worker while it is served.
+belongs to one thread at a time: the poller while it waits, a worker while it is served. With TLS
+it is a `tls_links.TlsLink`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import os
 import select
 import socket
-import ssl
 
 READ = select.EPOLLIN
 WRITE = select.EPOLLOUT
@@ -30,55 +30,37 @@ class Link:
         "scanned_bytes",
         "sock",
         "task",
-        "tls",
         "wants",
     )
+    # Whether bytes may wait in this process where epoll cannot see them.
+    hides_bytes = False
 
-    def __init__(self, sock: socket.socket, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, sock: socket.socket) -> None:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.tls: ssl.SSLSocket | None = None
-        if tls is not None:
-            self.tls = tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
-        self.sock: socket.socket = self.tls or sock
+        self.sock = sock
         self.pending = bytearray()
         self.scanned_bytes = 0  # of `pending`, known not to hold the end of a head
         self.wants = READ
-        self.moved_bytes = 0  # since it was last parked
+        self.moved_bytes = 0  # since it last had to wait
         self.deadline_s = 0.0
         self.task: object | None = None  # what goes on when it is ready; None while idle
         self.is_registered = False
-        self.is_agreed = tls is None
+        self.is_agreed = True  # False until TLS is
 
     def fileno(self) -> int:
         return self.sock.fileno()
 
     def handshake(self) -> bool | None:
-        """True when TLS is agreed (or not used); None: not ready."""
-        if self.tls is None or self.is_agreed:
-            return True
-        try:
-            self.tls.do_handshake()
-        except ssl.SSLWantReadError:
-            self.wants = READ
-            return None
-        except ssl.SSLWantWriteError:
-            self.wants = WRITE
-            return None
-        except OSError as error:
-            raise Cut(f"TLS was not agreed on: {error}") from None
-        self.is_agreed = True
+        """True when the two ends have agreed; None: not ready."""
         return True
 
     def recv(self, max_bytes: int) -> bytes | None:
         """For heads, whose length nobody knows; bodies are received into a worker's buffer."""
         try:
             return self.sock.recv(max_bytes)
-        except (BlockingIOError, ssl.SSLWantReadError):
+        except BlockingIOError:
             self.wants = READ
-            return None
-        except ssl.SSLWantWriteError:
-            self.wants = WRITE
             return None
         except OSError as error:
             raise Cut(str(error)) from None
@@ -87,11 +69,8 @@ class Link:
         """How many bytes came; 0 is the end. None: not ready."""
         try:
             count = self.sock.recv_into(view)
-        except (BlockingIOError, ssl.SSLWantReadError):
+        except BlockingIOError:
             self.wants = READ
-            return None
-        except ssl.SSLWantWriteError:
-            self.wants = WRITE
             return None
         except OSError as error:
             raise Cut(str(error)) from None
@@ -101,11 +80,8 @@ class Link:
     def send(self, view: memoryview | bytes) -> int | None:
         try:
             count = self.sock.send(view)
-        except (BlockingIOError, ssl.SSLWantWriteError):
+        except BlockingIOError:
             self.wants = WRITE
-            return None
-        except ssl.SSLWantReadError:
-            self.wants = READ
             return None
         except OSError as error:
             raise Cut(str(error)) from None
@@ -113,11 +89,7 @@ class Link:
         return count
 
     def send_file(self, fd: int, offset: int, count: int, buffer: memoryview) -> int | None:
-        """Some bytes of a file; 0 means that the file is shorter. `buffer` is used by TLS only."""
-        if self.tls is not None:
-            # What does not go out now is read again the next time: nothing is kept while waiting.
-            read = os.preadv(fd, [buffer[: min(count, len(buffer))]], offset)
-            return self.send(buffer[:read]) if read else 0
+        """Some bytes of a file; 0 means that the file is shorter. TLS needs the buffer."""
         try:
             sent = os.sendfile(self.sock.fileno(), fd, offset, count)
         except BlockingIOError:

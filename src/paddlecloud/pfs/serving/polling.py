@@ -13,7 +13,6 @@ import logging
 import os
 import select
 import socket
-import ssl
 import time
 from collections.abc import Callable
 
@@ -38,13 +37,13 @@ class Poller:
         listener: socket.socket,
         begin: Begin,
         *,
-        tls: ssl.SSLContext | None = None,
+        make_link: Callable[[socket.socket], Link] = Link,
         max_connections: int,
     ) -> None:
         listener.setblocking(False)
         self._listener = listener
         self._begin = begin
-        self._tls = tls
+        self._make_link = make_link
         self._max_connections = max_connections
         self._epoll = select.epoll()
         self._links: dict[int, Link] = {}
@@ -71,8 +70,7 @@ class Poller:
         link.task = None
         link.scanned_bytes = 0
         link.deadline_s = time.monotonic() + (_HEAD_WITHIN_S if link.pending else _IDLE_S)
-        # TLS may hold bytes that epoll does not see.
-        if link.pending or link.tls is not None:
+        if link.pending or link.hides_bytes:
             self._collect(link)
         else:
             self._arm(link, READ)
@@ -147,7 +145,7 @@ class Poller:
                 _refuse(sock, b"503 Service Unavailable", b"too many connections")
                 continue
             try:
-                link = Link(sock, self._tls)
+                link = self._make_link(sock)
             except OSError:
                 sock.close()
                 continue

@@ -32,6 +32,7 @@ from paddlecloud.core.errors import Conflict, InvalidInput
 from paddlecloud.pfs.serving import adopting
 from paddlecloud.pfs.serving.callers import Callers
 from paddlecloud.pfs.serving.handlers import HANDLERS
+from paddlecloud.pfs.serving.links import Link
 from paddlecloud.pfs.serving.polling import Poller
 from paddlecloud.pfs.serving.service import Service
 from paddlecloud.pfs.serving.settings import Settings
@@ -84,7 +85,12 @@ def _serve(
         max_requests_per_account=settings.max_requests_per_account,
         max_file_bytes=settings.max_file_bytes,
     )
-    poller = Poller(listener, service.begin, tls=tls, max_connections=settings.max_connections)
+    poller = Poller(
+        listener,
+        service.begin,
+        make_link=_link_maker(tls),
+        max_connections=settings.max_connections,
+    )
     service.poller = poller
     service.moving = poller.pool = Pool("moving", 8, poller)
     service.slow = Pool("slow", 8, poller)
@@ -100,6 +106,7 @@ def _serve(
     _write_run_file(settings, port, _promise(settings, store))
     _announce(settings, store, port)
     gc.freeze()
+    gc.enable()
     try:
         _tend(has_stopped, service)
         _finish(service, poller, pools, thread)
@@ -189,6 +196,14 @@ def tls_context(settings: Settings) -> ssl.SSLContext | None:
     except (OSError, ssl.SSLError) as error:
         raise InvalidInput(f"cannot be used: {error}", field="--tls-cert") from None
     return context
+
+
+def _link_maker(context: ssl.SSLContext | None) -> Callable[[socket.socket], Link]:
+    if context is None:
+        return Link
+    from paddlecloud.pfs.serving.tls_links import TlsLink
+
+    return lambda sock: TlsLink(sock, context)
 
 
 def _within_descriptors(settings: Settings) -> Settings:
