@@ -154,3 +154,28 @@ def test_a_failing_before_hook_fails_the_job(platform: Platform, tmp_path: Path)
     with platform.client() as client:
         text = client.logs(job_id, "trainer-0")
     assert text == "paddlejob: before_hook.sh failed with exit code 3\n"
+
+
+@pytest.mark.paddle
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("example", "flags", "trained"),
+    [
+        ("collective", ("--distribute-job-type", "NCCL2"), "accuracy"),
+        ("wide_and_deep", ("--distribute-job-type", "PSERVER", "--k8s-ps-num", "1"), "test loss"),
+    ],
+)
+def test_real_paddle_trains_by_the_flags_of_the_second_client(
+    platform: Platform, paddle_python: Path, example: str, flags: tuple[str, ...], trained: str
+) -> None:
+    platform.ok("runtime", "add", "paddle-v3.0.0", str(paddle_python.parent.parent))
+    job_id = train(
+        platform, EXAMPLE.parent, "--job-name", f"{example}:1", "--job-version", "paddle-v3.0.0",
+        "--start-cmd", f"cd {example} && python train.py", "--file-dir", example,
+        "--k8s-trainers", "2", "--k8s-memory", "2Gi", "--k8s-ps-memory", "2Gi", *flags,
+    )  # fmt: skip
+    with platform.client() as client:
+        job = client.wait(job_id, timeout_s=240)
+        text = client.logs(job_id, "trainer-0")
+    assert job is not None
+    assert (job["phase"], trained in text) == ("Succeeded", True), text[-2000:]
