@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from paddlecloud.core.jobspec import JobSpec
-    from paddlecloud.sdk.packages import Package
+    from paddlecloud.sdk.snapshots import Snapshot
+    from paddlecloud.sdk.transfers.events import OnEvent
     from paddlecloud.wire.shapes import (
         DryRunShape,
         EventShape,
@@ -45,6 +46,10 @@ PAGE_JOBS = 500
 FOLLOW_SILENCE_S = 45.0
 CHECK_FIRST_BYTES = 1 << 20  # below it a package is sent sooner than the question is answered
 LOG_PART_BYTES = 4 << 20  # the most a server gives at once
+
+
+def _ignore(event: object) -> None:
+    """The listener of those who do not listen."""
 
 
 class Client(PlatformCalls):
@@ -77,6 +82,7 @@ class Client(PlatformCalls):
     # --- submitting ------------------------------------------------------------------------
 
     def has_package(self, digest: str) -> bool:
+        """Whether a job can be submitted with this `package_digest`."""
         from paddlecloud.core.errors import NotFound
 
         try:
@@ -85,28 +91,26 @@ class Client(PlatformCalls):
             return False
         return True
 
-    def upload(self, package: Package, on_sent: Callable[[int], None] = lambda sent: None) -> bool:
-        """Send a package unless the server has it; whether anything was sent.
+    def upload(self, package: Snapshot, on_event: OnEvent = _ignore) -> int:
+        """Make the server have a package; how many bytes of its files it lacked and were sent."""
+        from paddlecloud.sdk.transfers.events import Event, Planned
 
-        `on_sent` is told the bytes sent so far.
-        """
-        if self.has_package(package.digest):
-            return False
-        response = self._transport.open(
-            "PUT",
-            routes.fill(routes.PACKAGE, digest=package.digest),
-            lambda: package.stream(on_sent),
-            length=package.size_bytes,
-            timeout_s=300.0,
-        )
-        self._transport.read(response)
-        return True
+        lacked_bytes = 0
+
+        def listen(event: Event) -> None:
+            nonlocal lacked_bytes
+            if isinstance(event, Planned):
+                lacked_bytes = event.size_bytes - event.same_bytes
+            on_event(event)
+
+        self.files.put_snapshot(package, listen)
+        return lacked_bytes
 
     def submit(
         self,
         job: JobSpec | Mapping[str, Any],
         *,
-        package: str | Package | None = None,
+        package: str | Snapshot | None = None,
         key: str = "",
     ) -> JobShape:
         """Start a job. `job` is a spec or a form of the REST API; `package` a folder to send."""
@@ -114,7 +118,7 @@ class Client(PlatformCalls):
         return self._change("POST", routes.JOBS, form, key=key)
 
     def dry_run(
-        self, job: JobSpec | Mapping[str, Any], *, package: str | Package | None = None
+        self, job: JobSpec | Mapping[str, Any], *, package: str | Snapshot | None = None
     ) -> DryRunShape:
         """What the server would make of it, and whether it would start now; nothing is kept."""
         form = self._form(job, package)
@@ -127,7 +131,7 @@ class Client(PlatformCalls):
             self.dry_run(form)
 
     def _form(
-        self, job: JobSpec | Mapping[str, Any], package: str | Package | None
+        self, job: JobSpec | Mapping[str, Any], package: str | Snapshot | None
     ) -> dict[str, Any]:
         if isinstance(job, Mapping):
             form = dict(job)
@@ -137,17 +141,17 @@ class Client(PlatformCalls):
             form = dict(rest_v1.render(job))
         if package is not None:
             if isinstance(package, str):
-                from paddlecloud.sdk.packages import collect
+                from paddlecloud.sdk.snapshots import collect
 
                 package = collect(package)
-            self.check_before_upload(form, package.size_bytes)
+            self.check_before_upload(form, package.bytes)
             form["package_digest"] = self.upload_folder(package)
         return form
 
-    def upload_folder(self, package: str | Package) -> str:
-        """Send a folder (unless the server has it) and return its digest."""
+    def upload_folder(self, package: str | Snapshot) -> str:
+        """Send of a folder what the server does not have, and return its digest."""
         if isinstance(package, str):
-            from paddlecloud.sdk.packages import collect
+            from paddlecloud.sdk.snapshots import collect
 
             package = collect(package)
         self.upload(package)

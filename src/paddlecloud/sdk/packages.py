@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 
 from paddlecloud.core.errors import Conflict, InvalidInput
 from paddlecloud.sdk.ignoring import FILES, Rules
+from paddlecloud.sdk.transfers.walking import Found, found
 from paddlecloud.wire import package as wire
 
 READ_BYTES = 1 << 18
@@ -27,7 +28,7 @@ class Package:
     """A collected folder. `digest` is its name on the server."""
 
     def __init__(
-        self, root: str, manifest: wire.Manifest, sources: dict[str, str], walk: _Walk
+        self, root: str, manifest: wire.Manifest, sources: dict[str, str], walk: PackageWalk
     ) -> None:
         self.root = root
         self.manifest = manifest
@@ -78,6 +79,13 @@ def _pieces(source: str, file: wire.File) -> Iterator[bytes]:
 
 def collect(path: str) -> Package:
     """Walk a folder and digest it; what cannot be sent is refused by name."""
+    walk = walk_package(path)
+    manifest = wire.make_manifest(walk.files, walk.folders)
+    return Package(path, manifest, walk.sources, walk)
+
+
+def walk_package(path: str) -> PackageWalk:
+    """What belongs to a package, by the ignore rules at its top."""
     if not os.path.isdir(path):
         what = "is a file" if os.path.exists(path) else "does not exist"
         raise InvalidInput(
@@ -85,19 +93,19 @@ def collect(path: str) -> Package:
             hint="the package is the folder that holds your program",
             field="package",
         )
-    walk = _Walk(path)
+    walk = PackageWalk(path)
     walk.enter("")
-    manifest = wire.make_manifest(walk.files, walk.folders)
-    return Package(path, manifest, walk.sources, walk)
+    return walk
 
 
-class _Walk:
+class PackageWalk:
     """The state of one walk through a folder."""
 
     def __init__(self, root: str) -> None:
         self.files: list[wire.File] = []
         self.folders: list[str] = []
         self.sources: dict[str, str] = {}  # path in the package → path on disk
+        self.found: list[Found] = []  # the same files, with what tells whether they change
         self.skipped: list[str] = []
         self.skipped_bytes = 0
         self.notes: list[str] = []
@@ -109,8 +117,8 @@ class _Walk:
     def enter(self, below: str) -> None:
         folder = os.path.join(self._root, below) if below else self._root
         try:
-            with os.scandir(folder) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
+            with os.scandir(folder) as scan:
+                entries = sorted(scan, key=lambda entry: entry.name)
         except OSError as error:
             raise _unreadable(folder, error) from error
         for entry in entries:
@@ -141,6 +149,7 @@ class _Walk:
         name = _name(path)
         self.files.append(wire.File(name, info.st_size, bool(info.st_mode & stat.S_IXUSR)))
         self.sources[name] = entry.path
+        self.found.append(found(name, entry.path, info))
 
     def _leave(self, note: str) -> None:
         self._odd += 1
@@ -158,8 +167,8 @@ class _Walk:
             if not is_folder:
                 self.skipped_bytes += entry.stat(follow_symlinks=False).st_size
                 return
-            with os.scandir(entry.path) as found:
-                for inner in found:
+            with os.scandir(entry.path) as scan:
+                for inner in scan:
                     self._count(inner, inner.is_dir(follow_symlinks=False))
         except OSError:
             return

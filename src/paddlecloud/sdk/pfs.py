@@ -25,6 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from paddlecloud.sdk.snapshots import Snapshot
     from paddlecloud.sdk.transfers.connections import Plane
     from paddlecloud.sdk.transfers.remote import Remote
     from paddlecloud.sdk.transport import Transport
@@ -219,3 +220,16 @@ class Files:
         finally:
             cache.close()
         return session.finish()
+
+    # --- snapshots -------------------------------------------------------------------------
+
+    def put_snapshot(self, snapshot: Snapshot, on_event: OnEvent = ignore) -> str:
+        """Make the server have a folder collected by `sdk.snapshots`; returns its digest.
+
+        Only contents the server lacks travel, and of the list only what changed since the last
+        time.
+        """
+        from paddlecloud.sdk import snapshots
+        from paddlecloud.sdk.transfers.sessions import Session
+
+        return snapshots.put(Session(self.plane, on_event), snapshot)

@@ -2,9 +2,9 @@
 
 It promises: the file gets its name only when every leaf has the digest the server gives for it;
 leaves that an earlier run received, or that the old file in that place already has, do not travel
-again; all bytes are of one version of the file. A leaf that arrives wrong is fetched once more;
-then the server is asked to read its copy again, so that damage on the way and bit rot at rest are
-told apart. Called by `copying`.
+again; by those digests all bytes are of one version of the file. A leaf that arrives wrong is
+fetched once more; then the server is asked to read its copy again, so that damage on the way and
+bit rot at rest are told apart. Called by `copying`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from paddlecloud.core.errors import Conflict, PaddleCloudError
-from paddlecloud.sdk.http import Cut, query
+from paddlecloud.sdk.http import Cut, Response, query
 from paddlecloud.sdk.transfers.connections import Lane
 from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, cannot
 from paddlecloud.sdk.transfers.local_targets import Part
@@ -27,17 +27,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-PRECONDITION_FAILED = 412
+RANGE_NOT_SATISFIABLE = 416
 
 
 class LargeDownload:
-    """One file on its way into one part file; its bytes are of the version `etag` names."""
+    """One file on its way into one part file.
+
+    That the server's file is still the same is told by size and time while it is fetched (a tag
+    is not always given twice for a file that was just written), and by its digests at the end.
+    """
 
     def __init__(self, session: Session, source: str, part: Part) -> None:
         self._session = session
         self._source = source
         self._part = part
-        self._etag = ""
+        self._version: tuple[str, str] | None = None  # size and time, as headers
         self._expected: list[str] | None = None  # the server's leaves, where asked for
         self._leaves: list[bytes | None] = []
         self._refetched: set[int] = set()
@@ -77,12 +81,11 @@ class LargeDownload:
     def _begin(self, lane: Lane) -> list[int]:
         """Look at the file on the server and at what is here; the leaves to fetch."""
         head = lane.open("HEAD", routes.PFS_CONTENT + query({"path": self._source})).headers
-        etag = head.get("etag", "")
-        if self._etag and etag != self._etag:
+        size, mtime = head["content-length"], head.get(routes.PFS_MTIME.lower(), "0")
+        if self._version not in (None, (size, mtime)):
             raise Changed
-        self._etag = etag
-        self.size_bytes = int(head["content-length"])
-        self.mtime_ns = int(head.get(routes.PFS_MTIME.lower(), "0"))
+        self._version = (size, mtime)
+        self.size_bytes, self.mtime_ns = int(size), int(mtime)
         self._digest = head.get(routes.PFS_DIGEST.lower(), "")
         if self._is_fresh:
             self._leaves = [None] * leaf_count(self.size_bytes)
@@ -96,8 +99,10 @@ class LargeDownload:
         asked = query({"path": self._source, "digest": "1", "leaves": "1"})
         entry = lane.call("GET", routes.PFS_ENTRY + asked)
         leaves = [str(digest) for digest in entry.get("leaves") or ()]
-        if len(leaves) != len(self._leaves) or int(entry["size"]) != self.size_bytes:
+        if (str(entry["size"]), str(entry["mtime_ns"])) != self._version:
             raise Changed
+        if len(leaves) != len(self._leaves):
+            raise Cut("the server gave too few or too many digests")
         self._expected = leaves
         return leaves
 
@@ -171,20 +176,15 @@ class LargeDownload:
     def _fetch_range(self, lane: Lane, first: int, end: int) -> None:
         start = first * LEAF_BYTES
         stop = min(end * LEAF_BYTES, self.size_bytes)
-        headers = {"If-Match": self._etag} if self._etag else {}
-        if start or stop < self.size_bytes:
-            headers["Range"] = f"bytes={start}-{stop - 1}"
+        is_part = start > 0 or stop < self.size_bytes
         response = lane.open(
             "GET",
             routes.PFS_CONTENT + query({"path": self._source}),
-            headers=headers,
-            accept=(PRECONDITION_FAILED,),
+            headers={"Range": f"bytes={start}-{stop - 1}"} if is_part else {},
+            accept=(RANGE_NOT_SATISFIABLE,),
         )
         try:
-            if response.status == PRECONDITION_FAILED:
-                raise Changed
-            if "Range" in headers and response.status != 206:
-                raise Cut("the server sent the whole file for a part of it")
+            self._check_version(response, is_part)
             with _opened(self._part.path) as part:
                 part.seek(start)
                 for index in range(first, end):
@@ -192,7 +192,21 @@ class LargeDownload:
         finally:
             response.close()
 
-    def _receive_leaf(self, response: Any, index: int, descriptor: int, view: memoryview) -> None:
+    def _check_version(self, response: Response, is_part: bool) -> None:
+        if response.status == RANGE_NOT_SATISFIABLE:
+            raise Changed
+        headers = response.headers
+        size = headers.get("content-length", "")
+        if is_part:
+            if response.status != 206:
+                raise Cut("the server sent the whole file for a part of it")
+            size = headers.get("content-range", "").rpartition("/")[2]
+        if (size, headers.get(routes.PFS_MTIME.lower(), "0")) != self._version:
+            raise Changed
+
+    def _receive_leaf(
+        self, response: Response, index: int, descriptor: int, view: memoryview
+    ) -> None:
         session, left = self._session, leaf_bytes(index, self.size_bytes)
         digest = leaf_hash()
         received = 0

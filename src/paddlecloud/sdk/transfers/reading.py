@@ -14,28 +14,34 @@ from paddlecloud.sdk.http import query
 from paddlecloud.sdk.transfers.connections import Lane, Patience, Plane
 from paddlecloud.wire import routes
 
-_OVER = (412, 416)  # replaced meanwhile; begins beyond the end
+_BEYOND_THE_END = 416
 
 
 def read(plane: Plane, path: str, offset: int = 0, length: int | None = None) -> Iterator[bytes]:
     lane = Lane(plane)
     patience = Patience(plane.give_up_s)
     at, end = offset, None if length is None else offset + length
-    etag = ""
+    version = ""
     while end is None or at < end:
-        headers = {"If-Match": etag} if etag else {}
+        headers = {}
         if at or end is not None:
             headers["Range"] = f"bytes={at}-{'' if end is None else end - 1}"
         try:
             response = lane.open(
-                "GET", routes.PFS_CONTENT + query({"path": path}), headers=headers, accept=_OVER
+                "GET",
+                routes.PFS_CONTENT + query({"path": path}),
+                headers=headers,
+                accept=(_BEYOND_THE_END,),
             )
-            if response.status in _OVER:
+            if response.status == _BEYOND_THE_END:
                 response.close()
-                if response.status == 416:
-                    return
+                return
+            # Not the tag: a file that was just written may get another one each time.
+            now = response.headers.get(routes.PFS_MTIME.lower(), "")
+            if version and now != version:
+                response.close()
                 raise Conflict(f"{path} was replaced while it was read", field=path)
-            etag = response.headers.get("etag", "")
+            version = now
             try:
                 while n_bytes := response.read_into(lane.view):
                     yield bytes(lane.view[:n_bytes])

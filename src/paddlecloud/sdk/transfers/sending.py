@@ -46,7 +46,12 @@ class Sending:
         self._cache = cache
         self._replace = replace
         self._uploader = Uploader(
-            session, base, cache, preserve_times=preserve_times, chunk_bytes=chunk_bytes
+            session,
+            base,
+            cache,
+            preserve_times=preserve_times,
+            chunk_bytes=chunk_bytes,
+            reuse=replace != "always",
         )
         self._files = self._without_doubles(walk.files)
         self._known = cache.look_up(self._files, roots)

@@ -55,10 +55,13 @@ class Uploader:
         *,
         preserve_times: bool = False,
         chunk_bytes: int | None = None,
+        reuse: bool = True,
     ) -> None:
+        """`reuse`: leaves that the old file at the place has too are copied there, not sent."""
         self._session = session
         self._base = base
         self._cache = cache
+        self._reuse = reuse
         self._preserve_times = preserve_times
         self._most_leaves = None if not chunk_bytes else max(1, -(-chunk_bytes // LEAF_BYTES))
 
@@ -103,7 +106,8 @@ class Uploader:
         if not sent:
             return []
         size_bytes = sum(file.size_bytes for file, _ in sent)
-        answer = self._post_records(
+        answer = post_records(
+            session,
             lane,
             routes.PFS_BATCH
             + query({"path": self._base, "files": len(sent), "bytes": str(size_bytes)}),
@@ -119,26 +123,6 @@ class Uploader:
         session.lost(sum(sent[index][0].size_bytes for index in refused))
         return [(sent[index][0], error) for index, error in sorted(refused.items())]
 
-    def _post_records(self, lane: Lane, path: str, body: bytearray, size_bytes: int) -> Any:
-        """Send it until it is acknowledged; repeating a batch does no harm."""
-        session = self._session
-        moved = 0
-
-        def pieces() -> Iterator[memoryview]:
-            nonlocal moved
-            session.lost(moved)  # of the attempt before
-            moved = 0
-            view = memoryview(body)
-            for at in range(0, len(body), SLICE_BYTES):
-                piece = view[at : at + SLICE_BYTES]
-                yield piece
-                # The heads and digests around small files are traffic nobody counts.
-                step = size_bytes * (at + len(piece)) // len(body) - moved
-                moved += step
-                session.moved(step)
-
-        return session.persist(lambda: lane.send("POST", path, pieces, len(body)))
-
     # --- one large file --------------------------------------------------------------------
 
     def send_large(self, lane: Lane, file: Found, known: bytes | None, run: Runner) -> None:
@@ -146,7 +130,9 @@ class Uploader:
         try:
             for _ in range(2):
                 try:
-                    upload = LargeUpload(self._session, self._wish(file), file, known)
+                    upload = LargeUpload(
+                        self._session, self._wish(file), file, known, reuse=self._reuse
+                    )
                     entry_bytes = upload.send(lane, run, self._most_leaves)
                 except Changed:
                     file, known = found(file.name, file.path, os.stat(file.path)), None
@@ -173,6 +159,26 @@ class Uploader:
         }
 
 
+def post_records(session: Session, lane: Lane, path: str, body: bytearray, size_bytes: int) -> Any:
+    """Send a stream of records until it is acknowledged; repeating one does no harm."""
+    moved = 0
+
+    def pieces() -> Iterator[memoryview]:
+        nonlocal moved
+        session.lost(moved)  # of the attempt before
+        moved = 0
+        view = memoryview(body)
+        for at in range(0, len(body), SLICE_BYTES):
+            piece = view[at : at + SLICE_BYTES]
+            yield piece
+            # The heads and digests around small files are traffic nobody counts.
+            step = size_bytes * (at + len(piece)) // len(body) - moved
+            moved += step
+            session.moved(step)
+
+    return session.persist(lambda: lane.send("POST", path, pieces, len(body)))
+
+
 def fingerprint(file: Found) -> str:
     """What makes an unfinished upload this file's: the same command finds it again."""
     facts = (socket.gethostname(), os.path.realpath(file.path), file.inode, file.mtime_ns)
@@ -196,8 +202,15 @@ class LargeUpload:
     """One upload of one file, over any number of cuts."""
 
     def __init__(
-        self, session: Session, wish: dict[str, Any], file: Found, known: bytes | None
+        self,
+        session: Session,
+        wish: dict[str, Any],
+        file: Found,
+        known: bytes | None,
+        *,
+        reuse: bool = True,
     ) -> None:
+        self._may_reuse = reuse
         self._session = session
         self._wish = wish
         self._file = file
@@ -261,7 +274,7 @@ class LargeUpload:
         hash_leaves(self._file, sorted(received), lane.view, self._leaves)
         there = {index for index, digest in received.items() if self._is_mine(index, digest)}
         base = answer.get("base")
-        if base:
+        if base and self._may_reuse:
             there |= self._reuse(lane, [str(digest) for digest in base], there)
         self._count(there)
         return [index for index in range(len(self._leaves)) if index not in there]
