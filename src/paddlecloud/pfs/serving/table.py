@@ -55,7 +55,7 @@ def _path(about: str) -> Param:
 
 
 _ANY = _path("/pfs/<datacenter>/home/<user>/... or /pfs/<datacenter>/public/...")
-_FILES = Param("files", int, "how many records follow, at most", 0, 0, 100_000, is_needed=True)
+_FILES = Param("files", int, "how many records follow, at most", 0, 0, 10_000, is_needed=True)
 _BYTES = Param("bytes", int, "bytes of content in all of them", 0, 0, is_needed=True)
 
 V2 = (
