@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -49,3 +50,14 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 def fixed_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = times.seconds_of(NOW)
     monkeypatch.setattr(times.time, "time", lambda: now_s)
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, and no settings of the second client."""
+    monkeypatch.setenv("PADDLECLI_HOME", str(tmp_path / "paddlecli"))
+    monkeypatch.delenv("PADDLECLOUD_JOB_COMPAT", raising=False)
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    return work
