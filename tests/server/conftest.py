@@ -16,7 +16,6 @@ from tests.server.postgres import Cluster
 from tests.server.running import Caller, Running
 
 _ON_EVERY_STORE = {
-    "test_access",
     "test_accounts",
     "test_crashes",
     "test_idempotency",

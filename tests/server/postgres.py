@@ -98,11 +98,6 @@ class Cluster:
         self.execute(f"CREATE DATABASE {name}")
         return self.url(name)
 
-    def files(self) -> list[Path]:
-        """All it has written, with what it still held in memory."""
-        self.execute("CHECKPOINT")
-        return [path for path in self._data.rglob("*") if path.is_file()]
-
     def execute(self, statement: str, database: str = "postgres") -> None:
         import psycopg
 
