@@ -69,6 +69,19 @@ def test_bytes_that_have_to_go_again_are_taken_back() -> None:
     assert progress.percent == 40
 
 
+@pytest.mark.parametrize(
+    ("moved", "word"), [(60, "60%  60 of 100 B  waiting for the server"), (100, "being stored")]
+)
+def test_a_stall_is_said(moved: int, word: str) -> None:
+    progress = Progress("x", 0.0)
+    progress.plan(1, 100, 0, 0)
+    progress.heard(1.0)
+    progress.move(moved, 1.0)
+    assert "waiting" not in progress.line(3.9, 100)
+    assert word in progress.line(4.0, 100)
+    assert "left" not in progress.line(4.0, 100)
+
+
 def test_the_rate_is_that_of_late() -> None:
     progress = Progress("x", 0.0)
     progress.plan(1, 10_000, 0, 0)
@@ -218,6 +231,29 @@ def test_a_quick_single_file_on_a_terminal_is_two_lines(server: ScriptedServer) 
     """
     _, shown = on_a_terminal(script, "pfs", "cp", f"{HOME}/m", ".")
     assert shown == f"Downloading {HOME}/m ... Done\n1 file, 36 B: received 36 B, 0.0 s\n"
+
+
+def test_a_terminal_is_told_while_nothing_is_heard(server: ScriptedServer) -> None:
+    script = """
+        import threading
+        progress.time = transfer.time = __import__("time")
+        drawn = threading.Event()
+        real = progress.ProgressLine.refresh
+        def refresh(line):
+            real(line)
+            if line._is_drawn:
+                drawn.set()
+        progress.ProgressLine.refresh = refresh
+        class Slow(ScriptedFiles):
+            def copy(self, sources, target, **how):
+                assert drawn.wait(30)
+                return self.summary
+        PlatformCalls.files = Slow()
+    """
+    code, shown = on_a_terminal(script, "pfs", "cp", "-r", "data", f"{HOME}/")
+    assert code == 0
+    assert shown.startswith("\rdata  looking for what has changed ...\x1b[K")
+    assert shown.endswith("\r\x1b[K0 files, 0 B: sent 0 B, 0.0 s\n")
 
 
 def test_verbose_lines_and_the_bar_do_not_mix(server: ScriptedServer) -> None:

@@ -3,23 +3,31 @@
     data  ████████████░░░░░░░░  61%  1.2 of 2.0 GiB  812 MiB/s  1s left   4,102 of 6,000 files
 
 `Progress` only counts and says the line; `ProgressLine` draws it on the standard error: only on a
-terminal, not before SHOWN_AFTER_S, at most ten times a second, never wider than the terminal.
-Told by `transfer`. Neither ever reads a file or a connection.
+terminal, not before SHOWN_AFTER_S, at most ten times a second, never wider than the terminal. A
+thread keeps it true while nothing happens. Told by `transfer`. Neither ever reads a file or a
+connection.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from _thread import RLock
 
 from paddlecloud.cli import sizes, times
 from paddlecloud.cli.terminal import FALLBACK_COLUMNS, Terminal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from threading import Event
 
 SHOWN_AFTER_S = 0.3
 REDRAWN_EVERY_S = 0.1
 _BAR_CELLS = 20
 # The rate is that of the last seconds: an average from the start would hide a stall.
 _RATE_WINDOW_S = 3.0
+STALLED_AFTER_S = 3.0
+_TICK_S = 0.25
 
 
 class Progress:
@@ -36,6 +44,10 @@ class Progress:
         self.furthest_percent = 0
         self._marks: list[tuple[float, int]] = []  # when, and how many bytes had moved by then
         self._moved_bytes = 0
+        self._last_s = now_s  # when anything was heard
+
+    def heard(self, now_s: float) -> None:
+        self._last_s = now_s
 
     def plan(self, files: int, size_bytes: int, same_files: int, same_bytes: int) -> None:
         self.is_planned = True
@@ -69,11 +81,14 @@ class Progress:
     def line(self, now_s: float, columns: int, full: str = "█", empty: str = "░") -> str:
         """The most telling line that fits."""
         if not self.is_planned:
-            return _cut(f"{self.label}  looking for what to send ...", columns)
+            return _cut(f"{self.label}  looking for what has changed ...", columns)
         rate = self.rate(now_s)
         amount = sizes.binary_of(min(self.done_bytes, self.size_bytes), self.size_bytes)
         speed = f"{sizes.binary(int(rate))}/s" if rate else ""
         left = self._left(rate)
+        if now_s - self._last_s >= STALLED_AFTER_S:
+            is_all_there = self.done_bytes >= self.size_bytes
+            speed, left = "being stored" if is_all_there else "waiting for the server", ""
         files = ""
         if self.files > 1:
             files = f" {min(self.done_files, self.files):,} of {self.files:,} files"
@@ -128,10 +143,36 @@ class ProgressLine:
         self._due_s = progress.started_s + SHOWN_AFTER_S
         encoding = (getattr(sys.stderr, "encoding", "") or "").lower().replace("-", "")
         self._cells = ("█", "░") if encoding.startswith("utf") else ("#", ".")
+        self.lock = RLock()  # held while anything else is written
+        self._stop: Event | None = None
+
+    @property
+    def is_live(self) -> bool:
+        return self._terminal.can_redraw
+
+    def begin(self) -> None:
+        """Redraw from now on, also while nobody tells anything."""
+        if not self.is_live:
+            return
+        from threading import Event, Thread
+
+        self._stop = Event()
+        Thread(target=self._tick, args=(self._stop,), daemon=True).start()
+
+    def end(self) -> None:
+        if self._stop is not None:
+            self._stop.set()
+            with self.lock:
+                self._due_s = float("inf")  # whatever the thread was about to do
+
+    def _tick(self, stop: Event) -> None:
+        while not stop.wait(_TICK_S):
+            with self.lock:
+                self.refresh()
 
     def refresh(self) -> None:
         now_s = time.monotonic()
-        if now_s < self._due_s or not self._terminal.can_redraw:
+        if now_s < self._due_s or not self.is_live:
             return
         self._due_s = now_s + REDRAWN_EVERY_S
         # One column is left free: writing into the last one makes some terminals wrap.

@@ -14,7 +14,6 @@ from paddlecloud.cli import sizes, times
 from paddlecloud.cli.pfs import paths
 from paddlecloud.cli.pfs.progress import Progress, ProgressLine
 from paddlecloud.cli.session import Session
-from paddlecloud.cli.terminal import Terminal
 from paddlecloud.core.errors import (
     InvalidInput,
     PaddleCloudError,
@@ -107,11 +106,16 @@ class Teller:
             f"{way.doing} {paths.shown(sources[0])} ... " if has_head and len(sources) == 1 else ""
         )
         self._is_head_written = False
-        self._is_live = Terminal(_stderr()).can_redraw
 
     def on_event(self, event: Event) -> None:
+        with self.line.lock:
+            self._take(event)
+
+    def _take(self, event: Event) -> None:
+        now_s = time.monotonic()
+        self.progress.heard(now_s)
         if isinstance(event, Moved):
-            self.progress.move(event.n_bytes, time.monotonic())
+            self.progress.move(event.n_bytes, now_s)
         elif isinstance(event, Planned):
             self.progress.plan(*event)
             self._open_head(event)
@@ -125,7 +129,7 @@ class Teller:
     def _open_head(self, planned: Planned) -> None:
         if planned.files != 1 or planned.same_files:
             self._head = ""
-        elif self._head and not self._is_live:  # a line being redrawn would write over it
+        elif self._head and not self.line.is_live:  # a line being redrawn would write over it
             self._session.write(self._head)
             self._session.flush()
             self._is_head_written = True
@@ -141,6 +145,7 @@ class Teller:
 
     def close(self, word: str) -> None:
         """The end of it, as the head's last word."""
+        self.line.end()
         self.line.erase()
         if self._head and self.progress.is_planned:
             self._session.say(word if self._is_head_written else self._head + word)
@@ -149,6 +154,7 @@ class Teller:
 
     def stop(self) -> None:
         """Ctrl-C: the terminal has echoed it behind whatever was drawn."""
+        self.line.end()
         self.line.leave()
         if self._is_head_written:
             self._session.say("stopped")
@@ -160,17 +166,12 @@ class Teller:
         return f"stopped at {self.progress.furthest_percent}%. {AGAIN}"
 
 
-def _stderr() -> object:
-    import sys
-
-    return sys.stderr
-
-
 def carry_out(
     session: Session, teller: Teller, start: Callable[[OnEvent], Summary]
 ) -> Summary | None:
     """Run it; None after Ctrl-C. An error on the way says how far it got."""
     try:
+        teller.line.begin()
         summary = start(teller.on_event)
     except KeyboardInterrupt:
         teller.stop()
