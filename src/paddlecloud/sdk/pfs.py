@@ -217,6 +217,9 @@ class Files:
         cache = DigestCache()
         try:
             Copying(session, wish, cache).run(sources, target)
+        except BaseException:
+            session.stop()  # no thread of ours goes on behind an error or an interrupt
+            raise
         finally:
             cache.close()
         return session.finish()

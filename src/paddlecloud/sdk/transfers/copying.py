@@ -24,7 +24,7 @@ from paddlecloud.sdk.transfers.removing import Removing
 from paddlecloud.sdk.transfers.sending import Sending
 from paddlecloud.sdk.transfers.server_copies import ServerCopy
 from paddlecloud.sdk.transfers.sessions import Session
-from paddlecloud.sdk.transfers.walking import Walk, sent_path
+from paddlecloud.sdk.transfers.walking import sent_path
 from paddlecloud.wire.pfspath import PfsPath
 
 TYPE_CHECKING = False
@@ -90,15 +90,8 @@ class Copying:
         folders = [self._is_local_folder(source) for source in sources]
         self._check_recursive(sources, folders)
         placed = self._place_remote(sources, folders, target)
-        walk = Walk()
-        for source, name, is_folder in zip(sources, placed.names, folders, strict=True):
-            if is_folder:
-                walk.add_folder(source.text, sent_path(name))
-            else:
-                walk.add_file(source.text, sent_path(name))
         sending = Sending(
             self._session,
-            walk,
             placed.base,
             self._cache,
             roots=[source.text for source in sources],
@@ -106,11 +99,17 @@ class Copying:
             preserve_times=self._wish.preserve_times,
             chunk_bytes=self._wish.chunk_bytes,
         )
+        walk = sending.walk
+        for source, name, is_folder in zip(sources, placed.names, folders, strict=True):
+            if is_folder:
+                walk.add_folder(source.text, sent_path(name))
+            else:
+                walk.add_file(source.text, sent_path(name))
         sending.run()
         if self._wish.delete and any(folders):
             kept = [*walk.folders, *(file.name for file in walk.files)]
             removing = Removing(self._session, kept, walk.left_out)
-            removing.remote(placed.base, [name for name in placed.names])
+            removing.remote(placed.base, list(placed.names))
 
     def _is_local_folder(self, source: Source) -> bool:
         if os.path.isdir(source.text):

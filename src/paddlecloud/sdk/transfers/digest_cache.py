@@ -71,20 +71,15 @@ class DigestCache:
 
     def look_up(self, files: Sequence[Found], roots: Iterable[str]) -> list[bytes | None]:
         """The leaves of each file, where known. `roots`: the folders or files they are in."""
-        known: dict[str, Row] = {}
+        known = self.below(roots)
+        return [known.leaves_of(file) for file in files]
+
+    def below(self, roots: Iterable[str]) -> Known:
+        """All that is known about what is in these folders, in one question each."""
+        rows: dict[str, Row] = {}
         for root in roots:
-            known.update((row[0], row) for row in self._below(os.path.realpath(root)))
-        if not known:
-            return [None] * len(files)
-        found: list[bytes | None] = []
-        key_of = self._keys.of
-        for file in files:
-            row = known.get(key_of(file.path))
-            if row is not None and row[1:5] == _state(file):
-                found.append(row[5])
-            else:
-                found.append(None)
-        return found
+            rows.update([(row[0], row) for row in self._below(os.path.realpath(root))])
+        return Known(rows, self._keys)
 
     def _below(self, root: str) -> list[Row]:
         return self._ask(
@@ -178,18 +173,38 @@ class DigestCache:
                     pass
 
 
+class Known:
+    """What a cache said about some folders."""
+
+    def __init__(self, rows: dict[str, Row], keys: _Keys) -> None:
+        self._rows = rows
+        self._keys = keys
+
+    def leaves_of(self, file: Found) -> bytes | None:
+        if not self._rows:
+            return None
+        row = self._rows.get(self._keys.of(file.path))
+        return row[5] if row is not None and row[1:5] == _state(file) else None
+
+
 class _Keys:
     """Real paths of many files; each folder is resolved once."""
 
     def __init__(self) -> None:
         self._folders: dict[str, str] = {}
+        self._folder = self._start = ""  # the last one: files come folder by folder
 
     def of(self, path: str) -> str:
-        folder, name = os.path.split(path) if os.name == "nt" else _split(path)
-        start = self._folders.get(folder)
+        folder = self._folder
+        n_chars = len(folder)
+        # In the same folder as the file before: nothing to look up.
+        if n_chars and path.startswith(folder) and path.find(os.sep, n_chars) < 0:
+            return self._start + path[n_chars:]
+        above, name = os.path.split(path) if os.name == "nt" else _split(path)
+        start = self._folders.get(above)
         if start is None:
-            start = os.path.join(os.path.realpath(folder), "")
-            self._folders[folder] = start
+            start = self._folders[above] = os.path.join(os.path.realpath(above), "")
+        self._folder, self._start = path[: len(path) - len(name)], start
         return start + name
 
 
@@ -199,5 +214,5 @@ def _split(path: str) -> tuple[str, str]:
 
 
 def _state(file: Found) -> tuple[int, int, int, int]:
-    inode = file.inode - (1 << 64) if file.inode >= _HALF else file.inode
-    return (inode, file.size_bytes, file.mtime_ns, file.ctime_ns)
+    _, _, size_bytes, mtime_ns, ctime_ns, inode, _ = file
+    return (inode if inode < _HALF else inode - (1 << 64), size_bytes, mtime_ns, ctime_ns)

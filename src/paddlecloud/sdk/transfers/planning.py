@@ -14,7 +14,7 @@ from paddlecloud.wire.digests import LEAF_BYTES
 
 BATCH_FILES = 1_000
 BATCH_BYTES = 32 << 20
-COMPARE_FILES = 20_000
+COMPARE_FILES = 20_000  # at once, where they are all known
 COMPARE_BYTES = 32 << 30  # the server may have to read as much before it answers
 _PLAIN_ENDS = ("", ".", "..")
 

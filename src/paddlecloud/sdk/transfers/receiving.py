@@ -29,6 +29,7 @@ from paddlecloud.wire.digests import LEAF_BYTES
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from paddlecloud.sdk.pfs import Replace
+    from paddlecloud.sdk.transfers.events import Action
 
 _FOLDS_CASE = os.name == "nt" or sys.platform == "darwin"
 
@@ -93,11 +94,11 @@ class Receiving:
         self._make_folders()
         self._fetch(fetch)
 
-    def _tell(self, indices: Sequence[int], action: str) -> None:
+    def _tell(self, indices: Sequence[int], action: Action) -> None:
         for index in indices:
             file = self._wanted[index]
             path = self._target.path(file.name)
-            self._session.done(file.source, path, file.size_bytes, 0, action)  # type: ignore[arg-type]
+            self._session.done(file.source, path, file.size_bytes, 0, action)
 
     # --- names -----------------------------------------------------------------------------
 

@@ -17,6 +17,10 @@ from paddlecloud.sdk.transfers.local_targets import LocalTarget
 from paddlecloud.sdk.transfers.planning import surplus, under
 from paddlecloud.sdk.transfers.sessions import Session
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from paddlecloud.sdk.transfers.events import Action
+
 REMOVED_AT_ONCE = 200  # a path may have 4,096 bytes, a body a mebibyte
 
 
@@ -69,8 +73,8 @@ class Removing:
 
     def _tell(self, path: str, size_bytes: int, files: int) -> None:
         self._session.summary.removed_files += files
-        action = "would remove" if self._session.dry_run else "removed"
-        self._session.done("", path, size_bytes, 0, action)  # type: ignore[arg-type]
+        action: Action = "would remove" if self._session.dry_run else "removed"
+        self._session.done("", path, size_bytes, 0, action)
 
 
 def _below(name: str, there: Sequence[tuple[str, bool]]) -> int:

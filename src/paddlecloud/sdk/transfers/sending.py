@@ -7,7 +7,7 @@ yet is read once, while it is sent; nothing is asked per file. Called by `copyin
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from paddlecloud.core.errors import Conflict
 from paddlecloud.sdk.transfers.connections import Lane
@@ -15,23 +15,26 @@ from paddlecloud.sdk.transfers.digest_cache import DigestCache, digest_of
 from paddlecloud.sdk.transfers.downloading import each_on
 from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, hash_file
 from paddlecloud.sdk.transfers.planning import batches, doubles, is_small, under
+from paddlecloud.sdk.transfers.probing import Probing
 from paddlecloud.sdk.transfers.remote import NO_DIGEST, NO_SIZE
 from paddlecloud.sdk.transfers.sessions import Session, Task
 from paddlecloud.sdk.transfers.uploading import SPLIT_BYTES, Uploader
-from paddlecloud.sdk.transfers.walking import Found, Walk
+from paddlecloud.sdk.transfers.walking import Walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from paddlecloud.sdk.pfs import Replace
+    from paddlecloud.sdk.transfers.events import Action
+
+ASK_FILES = 4_000  # at once, while more are being found
 
 
 class Sending:
-    """One upload of a walked list of files into a directory of the server."""
+    """One upload into a directory of the server: `add` sources, then `run`."""
 
     def __init__(
         self,
         session: Session,
-        walk: Walk,
         base: str,
         cache: DigestCache,
         *,
@@ -41,7 +44,6 @@ class Sending:
         chunk_bytes: int | None,
     ) -> None:
         self._session = session
-        self._walk = walk
         self._base = base
         self._cache = cache
         self._replace = replace
@@ -53,30 +55,23 @@ class Sending:
             chunk_bytes=chunk_bytes,
             reuse=replace != "always",
         )
-        self._files = self._without_doubles(walk.files)
-        self._known = cache.look_up(self._files, roots)
-
-    def _without_doubles(self, files: list[Found]) -> list[Found]:
-        twice = doubles(file.name for file in files)
-        for file in files:
-            if file.name in twice:
-                error = Conflict(
-                    f"{file.path} and another source would both become {file.name}",
-                    hint="send them to different directories",
-                    field=file.path,
-                )
-                self._session.fail(file.path, error)
-        return sorted(file for file in files if file.name not in twice)
+        self.walk = Walk(self._found_more)
+        self._files = self.walk.files
+        self._recalled = cache.below(roots)
+        self._known: list[bytes | None] = []  # leaves of the files asked about so far
+        self._probing = Probing(session, base)
+        self._sources = len(roots)
 
     def run(self) -> None:
         session, files = self._session, self._files
-        for path, error in self._walk.failures:
+        for path, error in self.walk.failures:
             session.fail(path, error)
-        for text in self._walk.notes:
+        for text in self.walk.notes:
             session.note(text)
+        self._ask()
         send, same, skipped = self._decide()
         session.planned(
-            len(files) + len(session.summary.failures),
+            len(files) + len(self.walk.failures),
             sum(file.size_bytes for file in files),
             len(same),
             sum(files[i].size_bytes for i in same),
@@ -92,68 +87,88 @@ class Sending:
         self._send(send)
         self._make_folders()
 
-    def _tell(self, indices: Sequence[int], action: str) -> None:
+    def _tell(self, indices: Iterable[int], action: Action) -> None:
         for index in indices:
             file = self._files[index]
             target = under(self._base, file.name)
-            self._session.done(file.path, target, file.size_bytes, 0, action)  # type: ignore[arg-type]
+            self._session.done(file.path, target, file.size_bytes, 0, action)
+
+    # --- asking, while the walk goes on ------------------------------------------------------
+
+    def _found_more(self) -> None:
+        if len(self._files) - len(self._known) >= ASK_FILES:
+            self._ask()
+
+    def _ask(self) -> None:
+        """Ask about the files found since the last time."""
+        start = len(self._known)
+        files = self._files[start:]
+        if not files:
+            return
+        leaves_of = self._recalled.leaves_of
+        self._known += [leaves_of(file) for file in files]
+        if self._replace == "never":
+            rows = [(file.name, NO_SIZE, NO_DIGEST) for file in files]
+        elif self._replace == "changed":
+            rows = [
+                (file.name, file.size_bytes, NO_DIGEST if known is None else digest_of(known).hex())
+                for file, known in zip(files, self._known[start:], strict=True)
+            ]
+        else:
+            return
+        self._probing.ask(start, rows)
 
     # --- deciding --------------------------------------------------------------------------
 
     def _decide(self) -> tuple[list[int], list[int], list[int]]:
         """Positions of files to send, the same there, and left alone."""
-        everything = range(len(self._files))
-        if not everything:
-            return [], [], []
+        told = self._probing.finish()
+        refused = self._refuse_doubles() | told.blocked
+        self._refuse_blocked(told.blocked)
+        everything = [i for i in range(len(self._files)) if i not in refused]
         if self._replace == "always":
-            return list(everything), [], []
+            return everything, [], []
+        missing = told.missing
         if self._replace == "never":
-            rows = [(file.name, NO_SIZE, NO_DIGEST) for file in self._files]
-            compared = self._session.remote.compare(self._base, rows)
-            send = [i for i in everything if i in compared.missing]
-            return send, [], [i for i in everything if i not in compared.missing]
-        return self._decide_by_digest()
-
-    def _decide_by_digest(self) -> tuple[list[int], list[int], list[int]]:
-        """Files whose digest is not known are hashed only if something is there already."""
-        files, remote = self._files, self._session.remote
-        rows = [
-            (file.name, file.size_bytes, NO_DIGEST if known is None else digest_of(known).hex())
-            for file, known in zip(files, self._known, strict=True)
-        ]
-        first = remote.compare(self._base, rows)
-        self._refuse(first.blocked)
-        unsure = [i for i in sorted(first.different) if self._known[i] is None]
-        self._hash(unsure)
-        again = [i for i in unsure if self._known[i] is not None]
-        second = (
-            remote.compare(
-                self._base,
-                [
-                    (files[i].name, files[i].size_bytes, digest_of(self._known[i] or b"").hex())
-                    for i in again
-                ],
-            )
-            if again
-            else None
+            send = [i for i in everything if i in missing]
+            return send, [], [i for i in everything if i not in missing]
+        different = told.different - self._same_after_all(
+            [i for i in sorted(told.different - refused) if self._known[i] is None]
         )
-        send: list[int] = []
-        same: list[int] = []
-        sure = {
-            i
-            for n, i in enumerate(again)
-            if second is not None and n not in second.missing and n not in second.different
-        }
-        for i in range(len(files)):
-            if i in first.blocked:
-                continue
-            if i in sure or (i not in first.missing and i not in first.different):
-                same.append(i)
-            else:
-                send.append(i)
-        return send, same, []
+        send = [i for i in everything if i in missing or i in different]
+        unsent = set(send)
+        return send, [i for i in everything if i not in unsent], []
 
-    def _refuse(self, blocked: set[int]) -> None:
+    def _same_after_all(self, unsure: Sequence[int]) -> set[int]:
+        """Files that are there, of which nobody knew the digest here: now they are hashed."""
+        self._hash(unsure)
+        asked = [i for i in unsure if self._known[i] is not None]
+        if not asked:
+            return set()
+        rows = [
+            (file.name, file.size_bytes, digest_of(self._known[i] or b"").hex())
+            for i, file in ((i, self._files[i]) for i in asked)
+        ]
+        told = self._session.remote.compare(self._base, rows)
+        wrong = told.missing | told.different | told.blocked
+        return {i for position, i in enumerate(asked) if position not in wrong}
+
+    def _refuse_doubles(self) -> set[int]:
+        if self._sources < 2:
+            return set()
+        twice = doubles(file.name for file in self._files)
+        refused = {i for i, file in enumerate(self._files) if file.name in twice}
+        for index in sorted(refused):
+            file = self._files[index]
+            error = Conflict(
+                f"{file.path} and another source would both become {file.name}",
+                hint="send them to different directories",
+                field=file.path,
+            )
+            self._session.fail(file.path, error)
+        return refused
+
+    def _refuse_blocked(self, blocked: set[int]) -> None:
         for index in sorted(blocked):
             file = self._files[index]
             error = Conflict(
@@ -210,7 +225,7 @@ class Sending:
         return lambda lane: self._uploader.send_large(lane, file, known, each_on(lane))
 
     def _make_folders(self) -> None:
-        if not self._walk.empty_folders:
+        if not self.walk.empty_folders:
             return
-        paths = [under(self._base, name) for name in sorted(self._walk.empty_folders)]
+        paths = [under(self._base, name) for name in sorted(self.walk.empty_folders)]
         self._session.remote.make_directories(paths)

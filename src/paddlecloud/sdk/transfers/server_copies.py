@@ -19,6 +19,7 @@ from paddlecloud.wire import routes
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from paddlecloud.sdk.pfs import Replace
+    from paddlecloud.sdk.transfers.events import Action
 
 
 class ServerCopy:
@@ -55,11 +56,11 @@ class ServerCopy:
         session.remote.make_directories(folders or [self._base])
         session.run(self._task(wanted[i]) for i in copy)
 
-    def _tell(self, indices: Sequence[int], action: str) -> None:
+    def _tell(self, indices: Sequence[int], action: Action) -> None:
         for index in indices:
             file = self._wanted[index]
             target = under(self._base, file.name)
-            self._session.done(file.source, target, file.size_bytes, 0, action)  # type: ignore[arg-type]
+            self._session.done(file.source, target, file.size_bytes, 0, action)
 
     def _decide(self) -> tuple[list[int], list[int], list[int]]:
         everything = list(range(len(self._wanted)))

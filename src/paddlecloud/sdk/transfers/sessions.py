@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from paddlecloud.core import errors
 from paddlecloud.sdk.transfers.connections import Interrupted, Lane, Patience, Plane
@@ -199,17 +200,24 @@ class Session:
             raise shared.error
 
     def _work(self, shared: _Shared) -> None:
-        lane = Lane(self.plane)
-        with self._lock:
-            self._lanes.append(lane)
         try:
-            while not self._stop.is_set() and (task := shared.take()) is not None:
-                task(lane)
+            with self.extra_lane() as lane:
+                while not self._stop.is_set() and (task := shared.take()) is not None:
+                    task(lane)
         except Interrupted:
             pass
         except BaseException as error:
             shared.fail(error)
             self.stop()
+
+    @contextmanager
+    def extra_lane(self) -> Iterator[Lane]:
+        """A lane that `stop` ends."""
+        lane = Lane(self.plane)
+        with self._lock:
+            self._lanes.append(lane)
+        try:
+            yield lane
         finally:
             with self._lock:
                 self._lanes.remove(lane)
