@@ -64,6 +64,8 @@ ENVIRONMENT = """Variables the command line reads:
   PADDLECLOUD_ENDPOINT   talk to this server; credentials of another one are not sent to it
   PADDLECLOUD_TOKEN      log in with this token
   PADDLECLOUD_HOME       state of the embedded platform (default ~/.paddlecloud)
+  PADDLECLOUD_JOB_COMPAT 1 or 2: `paddlecloud job` answers as that release did (default 2)
+  PADDLECLI_HOME         settings of the second client (default ~/.paddlecli)
   PADDLECLOUD_DEBUG      1: show a traceback with every error
   NO_COLOR               anything: no colours, on a terminal either
 """

@@ -72,6 +72,13 @@ class JobSession(Session):
             return ""
         return files.endpoint(stored.host, stored.port or files.DEFAULT_PORT)
 
+    def debug(self, error: BaseException) -> None:
+        """With --debug, where an error came from."""
+        if self.parsed.switch("debug") or os.environ.get("PADDLECLOUD_DEBUG"):
+            import traceback
+
+            traceback.print_exception(error)
+
     def check_keys(self) -> None:
         """Keys are checked for their shape; the server does not know any yet, and that is said."""
         from paddlecloud.sdk import paddlecli_files as files

@@ -55,6 +55,7 @@ def run(session: JobSession) -> int:
         session.write(answers.table(("cluster_name",), rows))
         return 1
     except PaddleCloudError as error:
+        session.debug(error)
         session.say(f"{answers.ABORTED}{_flat(error.message)}")
         if error.hint:
             session.note(f"hint:  {error.hint}")

@@ -97,6 +97,7 @@ def run(session: JobSession) -> int:
     except InvalidInput:
         raise
     except PaddleCloudError as error:
+        session.debug(error)
         _say(error)
         return 1
 
