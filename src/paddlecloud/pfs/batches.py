@@ -15,7 +15,14 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
-from paddlecloud.core.errors import Conflict, InvalidInput, PaddleCloudError, TooLarge
+from paddlecloud.core.errors import (
+    Conflict,
+    InvalidInput,
+    OutOfSpace,
+    PaddleCloudError,
+    TooLarge,
+    Unavailable,
+)
 from paddlecloud.pfs import syscalls
 from paddlecloud.pfs.directories import Directories, Parts
 from paddlecloud.pfs.diskstore import Tree
@@ -79,7 +86,7 @@ class Batch:
         self._are_blobs = are_blobs
         self._parents: dict[str, Parts] = {"": base}  # by the text before the last slash
         self._parts: list[_Part] = []
-        self._directories: list[Parts] = []
+        self._directories: list[tuple[int, Parts]] = []
         self._position = -1
         self._part: _Part | None = None
         self._fd = -1
@@ -115,6 +122,8 @@ class Batch:
             raise name_error(error, name) from error
 
     def _begin(self, head: Head, name: str) -> None:
+        if not head.has_digest:
+            raise InvalidInput("a record that is no file", field="body")
         if head.size_bytes > LEAF_BYTES:
             raise TooLarge(
                 f"a file in a batch may have {LEAF_BYTES} bytes", field="body", hint="upload it"
@@ -187,7 +196,7 @@ class Batch:
         try:
             if self._are_blobs:
                 raise InvalidInput("a directory among blobs", field="body")
-            self._directories.append(self._base + split(name))
+            self._directories.append((self._position, self._base + split(name)))
         except PaddleCloudError as error:
             self._refuse(error)
 
@@ -217,18 +226,29 @@ class Batch:
         return self.result
 
     def _make_directories(self, dirs: Directories) -> None:
-        for parts in self._directories:
-            dirs.open(parts, create=True)
+        for position, parts in self._directories:
+            self._make_directory(dirs, parts, [position])
         possible = []
         for folder, parts_of_it in groupby(self._parts, key=attrgetter("folder")):
             group = list(parts_of_it)
-            try:
-                dirs.open(folder, create=True)
+            if self._make_directory(dirs, folder, [part.position for part in group]):
                 possible += group
-            except (NotADirectoryError, FileExistsError) as error:
-                for part in group:
-                    self.result.refused.append((part.position, name_error(error, part.name)))
         self._parts = possible
+
+    def _make_directory(self, dirs: Directories, parts: Parts, positions: list[int]) -> bool:
+        """Whether it is there now; else all that needs it is refused."""
+        try:
+            dirs.open(parts, create=True)
+        except OSError as error:
+            self._refuse_all(positions, error, "/".join(parts[len(self._base) :]))
+            return False
+        return True
+
+    def _refuse_all(self, positions: list[int], error: OSError, shown: str) -> None:
+        named = name_error(error, shown)
+        if isinstance(named, OutOfSpace | Unavailable):
+            raise named from error  # it will be no better for the others
+        self.result.refused += [(position, named) for position in positions]
 
     def _sync_parts(self, dirs: Directories) -> None:
         if not self._sync:
@@ -264,6 +284,9 @@ class Batch:
                         )
                     except PaddleCloudError as error:
                         self.result.refused.append((part.position, error))
+                        continue
+                    except OSError as error:
+                        self._refuse_all([part.position], error, part.name)
                         continue
                     self._count(part)
                     after = os.stat(part.name, dir_fd=fd, follow_symlinks=False)

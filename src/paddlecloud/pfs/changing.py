@@ -65,18 +65,21 @@ class Changes:
         self._places.check(owner, target, to_write=True)
         if target.parts != source.parts and target.is_below(source):
             raise InvalidInput(f"{shown(target)} lies in {shown(source)}", field="to")
-        with Directories(tree) as dirs:
+        # Each side has its own: two deep paths would close each other's directories.
+        with Directories(tree) as from_dirs, Directories(tree) as to_dirs:
             with named(source):
-                from_fd = dirs.open(source.parts[:-1])
+                from_fd = from_dirs.open(source.parts[:-1])
                 facts = os.stat(source.name, dir_fd=from_fd, follow_symlinks=False)
                 self._check_served(tree, facts, source)
             with named(target):
-                to_fd = dirs.open(target.parts[:-1], create=True)
-                from_fd = dirs.open(source.parts[:-1])
+                to_fd = to_dirs.open(target.parts[:-1], create=True)
+                if self._sync and to_dirs.made:
+                    to_dirs.sync_made()
+                    to_fd = to_dirs.open(target.parts[:-1])
                 if source.parts != target.parts:
                     self._rename(owner, (from_fd, source), (to_fd, target), facts, replace_it)
                 if self._sync:
-                    for fd in {from_fd, to_fd}:
+                    for fd in (from_fd, to_fd):
                         sync_directory(fd)
                 after = os.stat(target.name, dir_fd=to_fd, follow_symlinks=False)
         self._keep_digest(facts, after)

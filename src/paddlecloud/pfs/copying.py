@@ -29,20 +29,45 @@ _KERNEL_CANNOT = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, err
 
 
 def copy_bytes(source: int, target: int, size_bytes: int) -> int:
-    """Up to `size_bytes` from the start of `source`; how many there were."""
-    done = 0
+    """Up to `size_bytes` from the start of `source`, holes as holes; how many there were."""
+    at = 0
+    while at < size_bytes:
+        at, end = _next_data(source, at, size_bytes)
+        n_copied = _copy_range(source, target, at, end)
+        at += n_copied
+        if at < end:  # it shrank meanwhile
+            return at
+    if size_bytes:
+        os.ftruncate(target, size_bytes)  # a hole at the end
+    return size_bytes
+
+
+def _next_data(source: int, at: int, size_bytes: int) -> tuple[int, int]:
+    """The next range that is not a hole; empty, at the end, when there is none."""
     try:
-        while done < size_bytes:
-            at_once = min(_AT_ONCE_BYTES, size_bytes - done)
-            n_copied = os.copy_file_range(source, target, at_once, done, done)
+        start = min(os.lseek(source, at, os.SEEK_DATA), size_bytes)
+        return start, min(os.lseek(source, start, os.SEEK_HOLE), size_bytes)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # only a hole is left, or the file ends before
+            end = min(size_bytes, os.fstat(source).st_size)
+            return end, size_bytes
+        return at, size_bytes  # a storage that knows no holes
+
+
+def _copy_range(source: int, target: int, at: int, end: int) -> int:
+    """How many bytes were copied; fewer where the file ends."""
+    start = at
+    try:
+        while at < end:
+            n_copied = os.copy_file_range(source, target, min(_AT_ONCE_BYTES, end - at), at, at)
             if n_copied == 0:
-                return done
-            done += n_copied
+                break
+            at += n_copied
     except OSError as error:
         if error.errno not in _KERNEL_CANNOT:
             raise
-        return done + _by_hand(source, target, done, size_bytes)
-    return done
+        return at - start + _by_hand(source, target, at, end)
+    return at - start
 
 
 def _by_hand(source: int, target: int, at: int, end: int) -> int:

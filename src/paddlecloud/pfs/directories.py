@@ -45,7 +45,7 @@ class Directories:
             self._root = -1
 
     def open(self, parts: Parts, *, create: bool = False) -> int:
-        """A descriptor that stays ours; good until two more directories were asked for."""
+        """A descriptor that stays ours; good until another directory is asked for."""
         if not parts:
             return self._root
         fd = self._open.get(parts)
