@@ -38,6 +38,7 @@ _KINDS = (
     (r"\b(cores|cpu|revision|start_\w+_s)(\"?): ?[\"']?[\d.]+[\"']?", r"\1\2: N"),
     (r"\b(\d+h)?(\d+m)?\d+(\.\d+)?s\b|\b\d+m\b|\b\d+\.\d s\b", "AGO"),
     (r"\"(seconds|mtime_ns|port)\": [\d.]+", r"\1: N"),
+    (r"[\d.,]+ [KMG]?i?B used, \d+ files|\d+ of \d+ bytes are used", "USED"),
     (r"\b[0-9a-f]{28,64}\b", "DIGEST"),
     (r"\.venv/bin/python[\d.]*", "PYTHON"),
     (r"[ \t]+", " "),
