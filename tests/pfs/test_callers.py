@@ -69,8 +69,8 @@ def test_lets_nobody_in_when_the_cloud_server_is_not_there(
     [{"name": "../alice"}, {"name": ""}, {"name": 5}, {"name": "a/b", "id": 1}, [], "alice", {}],
 )
 def test_believes_no_nonsense_about_a_caller(cloud: FakeCloud, server: Running, facts: Any) -> None:
-    cloud.tokens[f"Token {facts}"] = facts
-    answer = server.as_user(str(facts)).get(f"{PFS}/uploads")
+    cloud.tokens[f"Token odd {facts}"] = facts
+    answer = server.as_user(f"odd {facts}").get(f"{PFS}/uploads")
     assert answer.status in (401, 503)
 
 

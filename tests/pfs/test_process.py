@@ -209,11 +209,21 @@ def test_refuses_more_connections_than_it_can_hold(tmp_path: Path, cloud: FakeCl
     finally:
         del os.environ["PADDLECLOUD_PFS_MAX_CONNECTIONS"]
     alice = running.as_user()
+    path = f"{PFS}/uploads".encode()
+    half = b"POST " + path + b" HTTP/1.1\r\nHost: x\r\nAuthorization: Token alice\r\n"
+    half += b"Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n"
     held = [alice.connect() for _ in range(5)]
     try:
         for sock in held:
             sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
             assert sock.recv(100).startswith(b"HTTP/1.1 200")
+        assert _is_healthy(alice)  # one that was idle made room
+        assert held[0].recv(100) == b""
+        held[0].close()
+        held[0] = alice.connect()
+        for sock in held:
+            sock.sendall(half)
+            assert sock.recv(100).startswith(b"HTTP/1.1 100")
         with alice.connect() as one_more:
             assert one_more.recv(100).startswith(b"HTTP/1.1 503")
         held.pop().close()

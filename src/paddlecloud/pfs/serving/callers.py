@@ -77,8 +77,8 @@ class Callers:
                 if found is None or found[0] < asked_s:
                     try:
                         answer: Owner | PaddleCloudError = self._ask(headers["authorization"])
-                    except NotLoggedIn as error:
-                        answer = error
+                    except PaddleCloudError as error:
+                        answer = error  # also that it cannot be asked: not by everybody in turn
                     found = (asked_s + _FRESH_S, answer)
                     self._remember(key, found)
         finally:

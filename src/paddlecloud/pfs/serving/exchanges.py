@@ -194,6 +194,8 @@ class Exchange:
                     yield self.link.wants
                 elif count == 0:
                     return
+                if self.task.has_had_its_share:
+                    yield AGAIN
 
 
 def decode_json(data: bytes | bytearray, shape: Any) -> Any:

@@ -8,9 +8,13 @@ it is a `tls_links.TlsLink`.
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import socket
+
+# Some mounts cannot; then the bytes go through this process.
+_CANNOT_SENDFILE = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
 READ = select.EPOLLIN
 WRITE = select.EPOLLOUT
@@ -89,16 +93,24 @@ class Link:
         return count
 
     def send_file(self, fd: int, offset: int, count: int, buffer: memoryview) -> int | None:
-        """Some bytes of a file; 0 means that the file is shorter. TLS needs the buffer."""
+        """Some bytes of a file; 0 means that the file is shorter."""
         try:
             sent = os.sendfile(self.sock.fileno(), fd, offset, count)
         except BlockingIOError:
             self.wants = WRITE
             return None
         except OSError as error:
+            if error.errno in _CANNOT_SENDFILE:
+                return self.send_read(fd, offset, count, buffer)
             raise Cut(str(error)) from None
         self.moved_bytes += sent
         return sent
+
+    def send_read(self, fd: int, offset: int, count: int, buffer: memoryview) -> int | None:
+        """The same by way of the buffer. What does not go out now is read again the next time:
+        nothing is kept while waiting."""
+        read = os.preadv(fd, [buffer[: min(count, len(buffer))]], offset)
+        return self.send(buffer[:read]) if read else 0
 
     def end_of_sending(self) -> None:
         """Say that nothing more comes, and go on reading."""

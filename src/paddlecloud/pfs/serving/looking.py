@@ -35,6 +35,7 @@ class RangeNotThere(PaddleCloudError):
 def entries(service: Service, exchange: Exchange) -> Waiting:
     params = exchange.params
     path = PfsPath.parse(params["path"])
+    yield service.slow
     page = service.store.entries(
         exchange.owner,
         path,
@@ -49,8 +50,7 @@ def entries(service: Service, exchange: Exchange) -> Waiting:
 def entry(service: Service, exchange: Exchange) -> Waiting:
     params = exchange.params
     path = PfsPath.parse(params["path"])
-    if params["digest"] or params["leaves"] or params["verify"]:
-        yield service.slow
+    yield service.slow
     found = service.store.entry(
         exchange.owner,
         path,

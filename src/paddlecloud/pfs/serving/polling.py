@@ -141,7 +141,7 @@ class Poller:
                     self._listen(False)
                     return
                 continue  # the client has gone already
-            if len(self._links) >= self._max_connections:
+            if len(self._links) >= self._max_connections and not self._drop_an_idle_one():
                 _refuse(sock, b"503 Service Unavailable", b"too many connections")
                 continue
             try:
@@ -152,6 +152,15 @@ class Poller:
             self._links[link.fileno()] = link
             link.deadline_s = time.monotonic() + _HEAD_WITHIN_S
             self._arm(link, READ)
+
+    def _drop_an_idle_one(self) -> bool:
+        """Room for who has a request; the one that was silent longest has to connect again."""
+        idle = [link for link in list(self._links.values()) if link.task is None]
+        idle = [link for link in idle if not link.pending and link.is_agreed]
+        if not idle:
+            return False
+        self._cut(min(idle, key=lambda link: link.deadline_s))
+        return True
 
     def _collect(self, link: Link) -> None:
         """Read on until the head is complete. The link belongs to the calling thread."""

@@ -93,7 +93,7 @@ def _serve(
     )
     service.poller = poller
     service.moving = poller.pool = Pool("moving", 8, poller)
-    service.slow = Pool("slow", 8, poller)
+    service.slow = Pool("slow", 8, poller, most_per_account=4)
     service.asking = Pool("asking", 4, poller)
     pools = (service.moving, service.slow, service.asking)
     has_stopped = _on_signals(poller.stop)

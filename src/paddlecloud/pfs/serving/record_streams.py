@@ -13,6 +13,7 @@ from paddlecloud.core.errors import InvalidInput, PaddleCloudError, TooLarge
 from paddlecloud.pfs.serving import table
 from paddlecloud.pfs.serving.exchanges import Exchange, Waiting, encode_json
 from paddlecloud.pfs.serving.links import Cut
+from paddlecloud.pfs.serving.workers import AGAIN
 from paddlecloud.wire import pfs_shapes, records
 from paddlecloud.wire.digests import DIGEST_BYTES, LEAF_BYTES, leaf_hash
 from paddlecloud.wire.pfspath import PfsPath
@@ -143,6 +144,8 @@ def fetch(service: Service, exchange: Exchange) -> Waiting:
     out = bytearray(records.MAGIC)
     for name in names:
         yield from _fetch_one(service, exchange, base, name, out)
+        if exchange.task.has_had_its_share:
+            yield AGAIN
     out += records.END
     yield from exchange.send_part(bytes(out))
     yield from exchange.end_parts()

@@ -91,6 +91,7 @@ class Service:
 
     def begin(self, task: Task, raw_head: bytes) -> Steps:
         dialect = "v2"
+        task.account_id = 0
         exchange = Exchange(task, _NO_HEAD)
         try:
             if not raw_head:
@@ -124,6 +125,7 @@ class Service:
             owner = self._callers.ask(head.headers)
             yield self.moving
         exchange.owner = owner
+        exchange.task.account_id = owner.account_id
         row, handler = self._find(head)
         exchange.params = parse_params(row, head.query)
         self._in_hand.enter(owner)

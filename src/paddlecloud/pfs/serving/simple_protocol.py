@@ -34,8 +34,10 @@ def put(service: Service, exchange: Exchange) -> Waiting:
         raise InvalidInput("must name a file, not a directory", field="path")
     service.store.check(exchange.owner, path, to_write=True)
     part = FilePart(boundary_of(exchange.head.headers.get("content-type", "")))
+    yield service.slow
     made = service.store.begin_stream(exchange.owner, path, service.max_file_bytes)
     try:
+        yield service.moving
 
         def keep(view: memoryview) -> None:
             if content := part.feed(view):
@@ -75,6 +77,7 @@ def names(service: Service, exchange: Exchange) -> Waiting:
     wanted = exchange.params["dc"]
     if wanted and wanted != path.datacenter:
         raise InvalidInput(f"no datacenter {wanted}", field="dc")
+    yield service.slow
     items: list[str] = []
     after: str | None = ""
     while after is not None:

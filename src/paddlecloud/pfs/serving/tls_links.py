@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import ssl
 from collections.abc import Callable
@@ -58,6 +57,4 @@ class TlsLink(Link):
         return count
 
     def send_file(self, fd: int, offset: int, count: int, buffer: memoryview) -> int | None:
-        # What does not go out now is read again the next time: nothing is kept while waiting.
-        read = os.preadv(fd, [buffer[: min(count, len(buffer))]], offset)
-        return self.send(buffer[:read]) if read else 0
+        return self.send_read(fd, offset, count, buffer)

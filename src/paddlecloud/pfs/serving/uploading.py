@@ -40,6 +40,7 @@ def begin_upload(service: Service, exchange: Exchange) -> Waiting:
         source=source,
         blob=blob,
     )
+    yield service.slow  # the first of an account counts its files
     upload = service.store.begin_upload(exchange.owner, wish)
     yield from exchange.answer_json(upload.to_json())
 
@@ -48,8 +49,8 @@ def put_leaves(service: Service, exchange: Exchange) -> Waiting:
     length = exchange.head.length
     if length is None:
         raise LengthRequired("say the length of the body with Content-Length")
-    upload = service.store.upload(exchange.owner, exchange.head.segments["id"])
     yield service.slow  # a commit of the same upload may be syncing
+    upload = service.store.upload(exchange.owner, exchange.head.segments["id"])
     receiver = upload.receive(exchange.params["offset"], length)
     try:
         yield service.moving
@@ -63,8 +64,8 @@ def put_leaves(service: Service, exchange: Exchange) -> Waiting:
 
 def reuse_leaves(service: Service, exchange: Exchange) -> Waiting:
     body = yield from exchange.read_json(pfs_shapes.PfsReuseBody)
-    upload = service.store.upload(exchange.owner, exchange.head.segments["id"])
     yield service.slow
+    upload = service.store.upload(exchange.owner, exchange.head.segments["id"])
     reused = upload.reuse(body["leaves"])
     yield from exchange.answer_json({"leaves": [[index, leaf.hex()] for index, leaf in reused]})
 
@@ -73,17 +74,19 @@ def commit_upload(service: Service, exchange: Exchange) -> Waiting:
     body = yield from exchange.read_json(pfs_shapes.PfsCommitBody)
     if not is_digest(body["digest"]):
         raise InvalidInput("must be 64 hex digits", field="digest")
-    upload = service.store.upload(exchange.owner, exchange.head.segments["id"])
     yield service.slow
+    upload = service.store.upload(exchange.owner, exchange.head.segments["id"])
     entry = upload.commit(bytes.fromhex(body["digest"]))
     yield from exchange.answer_json(entry.to_json())
 
 
 def uploads(service: Service, exchange: Exchange) -> Waiting:
+    yield service.slow
     rows = service.store.uploads(exchange.owner)
     yield from exchange.answer_json({"uploads": [row.to_json() for row in rows]})
 
 
 def abandon_upload(service: Service, exchange: Exchange) -> Waiting:
+    yield service.slow
     service.store.upload(exchange.owner, exchange.head.segments["id"]).abandon()
     yield from exchange.answer(b"", status=204)

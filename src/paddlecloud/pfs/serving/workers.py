@@ -17,7 +17,7 @@ import logging
 import select
 import threading
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
@@ -41,12 +41,22 @@ Steps = Generator["int | Pool", None, bool]  # returns whether the connection ma
 class Task:
     """One request on its way. `worker` is who drives it at the moment."""
 
-    __slots__ = ("began_s", "is_cancelled", "link", "patience_s", "steps", "until_s", "worker")
+    __slots__ = (
+        "account_id",
+        "began_s",
+        "is_cancelled",
+        "link",
+        "patience_s",
+        "steps",
+        "until_s",
+        "worker",
+    )
 
     def __init__(self, link: Link) -> None:
         self.link = link
         self.steps: Steps | None = None
         self.worker: Worker | None = None
+        self.account_id = 0  # whose; 0 while nobody knows
         self.is_cancelled = False
         self.began_s = 0.0
         self.patience_s = PATIENCE_S
@@ -64,33 +74,72 @@ class Task:
         pool = self.worker.pool
         if pool.is_ending:
             raise Cut("the service stops")
-        return bool(pool.queue) and time.monotonic() - self.began_s > _SHARE_S
+        return pool.is_waited_for and time.monotonic() - self.began_s > _SHARE_S
 
 
 class Pool:
-    def __init__(self, name: str, threads: int, poller: Poller) -> None:
+    """Threads and what waits for them, in turn by account.
+
+    With `most_per_account` one account never has more of the threads, however much it asks for:
+    eight long digests of one must not hold up the commits of all.
+    """
+
+    def __init__(
+        self, name: str, threads: int, poller: Poller, most_per_account: int | None = None
+    ) -> None:
         self.name = name
         self.poller = poller
         self.is_ending = False  # transfers under way are cut
-        self.queue: deque[Task | None] = deque()
-        self._ready = threading.Semaphore(0)
+        self._most = most_per_account or threads
+        self._changed = threading.Condition()
+        self._waiting: OrderedDict[int, deque[Task]] = OrderedDict()
+        self._running: dict[int, int] = {}
+        self._is_stopped = False
         self.workers = [Worker(self, index) for index in range(threads)]
+
+    @property
+    def is_waited_for(self) -> bool:
+        return bool(self._waiting)
 
     def start(self) -> None:
         for worker in self.workers:
             worker.thread.start()
 
-    def put(self, task: Task | None) -> None:
-        self.queue.append(task)
-        self._ready.release()
+    def put(self, task: Task) -> None:
+        with self._changed:
+            self._waiting.setdefault(task.account_id, deque()).append(task)
+            self._changed.notify()
 
-    def take(self) -> Task | None:
-        self._ready.acquire()
-        return self.queue.popleft()
+    def take(self) -> tuple[Task, int] | None:
+        """The next task, and whose turn it takes; None: the end."""
+        with self._changed:
+            while True:
+                for account_id, tasks in self._waiting.items():
+                    if self._running.get(account_id, 0) < self._most:
+                        task = tasks.popleft()
+                        del self._waiting[account_id]
+                        if tasks:  # behind the others
+                            self._waiting[account_id] = tasks
+                        self._running[account_id] = self._running.get(account_id, 0) + 1
+                        return task, account_id
+                if self._is_stopped:
+                    return None
+                self._changed.wait()
+
+    def leave(self, account_id: int) -> None:
+        with self._changed:
+            left = self._running[account_id] - 1
+            if left:
+                self._running[account_id] = left
+            else:
+                del self._running[account_id]
+            if account_id in self._waiting:
+                self._changed.notify()
 
     def stop(self) -> None:
-        for _ in self.workers:
-            self.put(None)
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify_all()
 
     def join(self, until_s: float) -> None:
         for worker in self.workers:
@@ -111,12 +160,15 @@ class Worker:
         return self._buffer
 
     def _run(self) -> None:
-        while (task := self.pool.take()) is not None:
+        while (taken := self.pool.take()) is not None:
+            task, account_id = taken
             try:
                 self._drive(task)
             except Exception:
                 _log.exception("a request failed in a way nobody foresaw")
                 self.pool.poller.forget(task.link)
+            finally:
+                self.pool.leave(account_id)
 
     def _drive(self, task: Task) -> None:
         """Run it until it ends or has to wait."""
@@ -153,7 +205,7 @@ class Worker:
         was_moving = link.moved_bytes >= _WAS_MOVING_BYTES
         link.moved_bytes = 0
         fd = link.fileno()
-        if self.pool.queue or not was_moving or fd < 0:
+        if self.pool.is_waited_for or not was_moving or fd < 0:
             return False
         self._look.register(fd, select.POLLIN if wanted == READ else select.POLLOUT)
         try:
