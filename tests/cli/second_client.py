@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.cli.shapes import job
+from tests.cli.taking import take_packages
 from tests.scripted_server import Answer, Request, ScriptedServer
 
 ID = "job-4f1c09d2a7b35e60"
@@ -25,22 +26,28 @@ def full(
 
 
 def accept(server: ScriptedServer) -> list[dict[str, Any]]:
-    """Take packages and jobs; the bodies of the jobs, and the packages' bytes under `bytes`."""
+    """Take packages and jobs; the bodies of the jobs, and of packages the content of their files
+    under `bytes` and the list of them under `names`."""
     sent: list[dict[str, Any]] = []
-    original = server.answer
+    take_packages(server)
+    take = server.routes["POST /api/v2/pfs/blobs"]
+    lists = server.routes["POST /api/v2/pfs/snapshots"]
+    names: list[bytes] = []
 
-    def answer(request: Request) -> Answer:
-        if "/packages/" in request.path:
-            if request.method == "PUT":
-                sent.append({"bytes": request.body})
-            return Answer(None, 404) if request.method == "HEAD" else Answer({}, 201)
-        return original(request)
+    def snapshot(request: Request) -> Answer:
+        names.append(request.body)
+        return lists(request)  # type: ignore[operator]
+
+    def blobs(request: Request) -> Answer:
+        sent.append({"bytes": request.body, "names": b"".join(names)})
+        return take(request)  # type: ignore[operator]
 
     def create(request: Request) -> Answer:
         sent.append(request.json)
         return Answer(job(request.json["name"], phase="Submitted"), 201)
 
-    server.answer = answer  # type: ignore[method-assign]
+    server.routes["POST /api/v2/pfs/snapshots"] = snapshot
+    server.routes["POST /api/v2/pfs/blobs"] = blobs
     server.routes["POST /api/v2/jobs"] = create
     server.routes["GET /api/v2/runtimes"] = Answer({"items": [{"name": "paddle-v2.4.1"}]})
     server.routes["GET /api/v2/whoami"] = Answer({"name": "alice", "clusters": ["local"]})

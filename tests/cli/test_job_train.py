@@ -117,7 +117,7 @@ def test_sends_the_files_the_settings_and_the_command(
     )
     assert body["name"].startswith("a-b-1-")
     for text in (b"start.sh", b"env_run/run.sh", b"env_run/model/net.py", b"echo run"):
-        assert text in package["bytes"]
+        assert text in package["names"] + package["bytes"]
     assert b"not me" not in package["bytes"]
     assert b"hunter2" not in package["bytes"] + json.dumps(body).encode()
     assert "hunter2" not in ran.out + ran.err
@@ -130,7 +130,7 @@ def test_a_folder_named_dot_is_the_workspace_itself(
     (elsewhere / "deep").mkdir()
     (elsewhere / "deep" / "a.py").write_text("")
     assert run("job", *TRAIN, "--file-dir", ".").code == 0
-    assert b"env_run/deep/a.py" in sent[0]["bytes"]
+    assert b"env_run/deep/a.py" in sent[0]["names"]
 
 
 def test_two_jobs_of_one_name_do_not_meet(server: ScriptedServer, run: Run) -> None:

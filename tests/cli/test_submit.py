@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.cli.shapes import ended, failure, job
+from tests.cli.taking import take_packages
 from tests.scripted_server import Answer, Request, ScriptedServer
 
 ID = "job-4f1c09d2a7b35e60"
@@ -23,16 +24,8 @@ def package(tmp_path: Path) -> Path:
     return folder
 
 
-def accept(server: ScriptedServer, *, has_package: bool = False) -> None:
-    def answer(request: Request) -> Answer:
-        if request.method == "HEAD":
-            return Answer(None, 200 if has_package else 404)
-        return Answer({}, 201)
-
-    original = server.answer
-    server.answer = lambda request: (  # type: ignore[method-assign]
-        answer(request) if "/packages/" in request.path else original(request)
-    )
+def accept(server: ScriptedServer, *, has_package: bool = False, has: int = 0) -> None:
+    take_packages(server, has_all=has_package, has=has)
     server.routes["POST /api/v2/jobs"] = lambda request: Answer(
         job(request.json["name"], phase="Submitted"), 201
     )
@@ -53,7 +46,27 @@ def test_sends_nothing_the_server_has(server: ScriptedServer, run: Run, package:
     accept(server, has_package=True)
     ran = run("submit", "-entry", "x", str(package))
     assert "Uploading package ... Done             83 kB already there\n" in ran.out
-    assert not [request for request in server.requests if request.method == "PUT"]
+    assert not server.asked("POST", "/api/v2/pfs/blobs")
+
+
+def test_says_how_little_of_a_known_package_was_sent(
+    server: ScriptedServer, run: Run, package: Path
+) -> None:
+    (package / "util.py").write_bytes(b"changed")
+    accept(server, has=1)
+    ran = run("submit", "-entry", "x", str(package))
+    assert "package ... Done             sent 7 B of 83 kB, the rest was there\n" in ran.out
+
+
+def test_says_what_makes_a_package_large_before_it_is_sent(
+    server: ScriptedServer, run: Run, package: Path
+) -> None:
+    (package / "data").mkdir()
+    with (package / "data" / "big").open("wb") as file:
+        file.truncate(120_000_000)
+    accept(server, has_package=True)
+    ran = run("submit", "-entry", "x", str(package))
+    assert "note: most of it is data/ (120 MB), train.py (83 kB); .paddleignore" in ran.err
 
 
 def test_the_package_may_stand_anywhere(server: ScriptedServer, run: Run, package: Path) -> None:
@@ -338,5 +351,6 @@ def test_a_small_package_is_sent_without_asking_first(
 ) -> None:
     accept(server)
     assert run("submit", "-entry", "x", str(package)).code == 0
-    assert [request.method for request in server.requests] == ["HEAD", "PUT", "POST"]
+    asked = [request.path.rpartition("/")[2] for request in server.requests]
+    assert asked == ["status", "snapshots", "blobs", "snapshots", "jobs"]
     assert server.requests[-1].query == {}

@@ -185,7 +185,7 @@ def test_runs_a_job_of_an_earlier_version_again(make_server: Callable[..., Runni
         )
     database.close()
     folder = server.state / "packages" / str(account_id)
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True)
     (folder / f"{digest}.pkg").write_bytes(stream)
     assert server.admin.post("/api/v2/jobs/old/rerun").status == 201
     assert server.admin.wait("old")["phase"] == "Succeeded"

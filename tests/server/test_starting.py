@@ -62,7 +62,7 @@ def test_keeps_secrets_and_rows_to_itself(make_server) -> None:
     (server.state / "secrets").mkdir(parents=True, mode=0o755)
     server.start()
     state = server.state
-    for name in ("secrets", "run", "packages"):
+    for name in ("secrets", "run"):
         assert stat.S_IMODE((state / name).stat().st_mode) == 0o700
     for path in (state / "secrets").iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600

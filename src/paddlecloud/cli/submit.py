@@ -21,7 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from paddlecloud.core.errors import PaddleCloudError
     from paddlecloud.forms.submit_flags import Submission
-    from paddlecloud.sdk.packages import Package
+    from paddlecloud.sdk.snapshots import Snapshot
+    from paddlecloud.sdk.transfers.events import Event
     from paddlecloud.wire.shapes import JobShape
 
 USAGE = "paddlecloud submit [options] <package path>"
@@ -55,6 +56,7 @@ CLIENT_FLAGS = (
 )
 FLAGS = (*submit_flags.FLAGS, *CLIENT_FLAGS)
 
+_LARGE_BYTES = 100_000_000  # a package that deserves a second look before it is sent
 _COLUMN = 39
 _ON_A_TERMINAL_EVERY_S = 0.1
 
@@ -89,7 +91,7 @@ def run(session: SubmitSession) -> int:
     package = None if submission.is_in_place else _collect(session, submission.package, is_quiet)
     form = submit_flags_form(submission)
     if package is not None:
-        session.client.check_before_upload(form, package.size_bytes)
+        session.client.check_before_upload(form, package.bytes)
         _upload(session, package, is_quiet)
         form["package_digest"] = package.digest
     job = _start(session, form, is_quiet)
@@ -148,8 +150,8 @@ class Step:
         self._session.flush()
 
 
-def _collect(session: Session, path: str, is_quiet: bool) -> Package:
-    from paddlecloud.sdk.packages import collect
+def _collect(session: Session, path: str, is_quiet: bool) -> Snapshot:
+    from paddlecloud.sdk.snapshots import collect
 
     if not os.path.exists(path):
         raise InvalidInput(
@@ -165,22 +167,47 @@ def _collect(session: Session, path: str, is_quiet: bool) -> Package:
             step.detail += f" (skipped {what}, {sizes.of_bytes(package.skipped_bytes)})"
     for note in package.notes:
         session.note(f"note: {note}")
+    if package.bytes >= _LARGE_BYTES and not is_quiet:
+        session.note(f"note: {_largest(package)}; .paddleignore names what to leave out")
     return package
 
 
-def _upload(session: Session, package: Package, is_quiet: bool) -> None:
-    total = package.size_bytes
+def _largest(package: Snapshot) -> str:
+    """`most of it is data/ (1.0 GB), ckpt.bin (150 MB)`: said before a large package goes out."""
+    by_top: dict[str, int] = {}
+    for file in package.listed.files:
+        top, slash, _ = file.path.partition("/")
+        by_top[top + slash] = by_top.get(top + slash, 0) + file.size_bytes
+    most = sorted(by_top.items(), key=lambda pair: -pair[1])[:3]
+    shown = ", ".join(f"{name} ({sizes.of_bytes(size)})" for name, size in most)
+    return f"most of it is {shown}"
+
+
+def _upload(session: Session, package: Snapshot, is_quiet: bool) -> None:
+    from paddlecloud.sdk.transfers.events import Moved, Planned
+
     with Step(session, "Uploading package", is_quiet) as step:
+        total = sent = 0
 
-        def show(sent_bytes: int) -> None:
-            step.progress(
-                f"{sent_bytes * 100 // max(1, total)}%  {sizes.of_bytes(sent_bytes)} of "
-                f"{sizes.of_bytes(total)}"
-            )
+        def show(event: Event) -> None:
+            nonlocal total, sent
+            if isinstance(event, Planned):
+                total = event.size_bytes - event.same_bytes
+            elif isinstance(event, Moved):
+                sent += event.n_bytes
+                step.progress(
+                    f"{sent * 100 // max(1, total)}%  {sizes.of_bytes(sent)} of "
+                    f"{sizes.of_bytes(total)}"
+                )
 
-        was_sent = session.client.upload(package, show)
+        lacked = session.client.upload(package, show)
         size = sizes.of_bytes(package.bytes)
-        step.detail = f"{size} sent" if was_sent else f"{size} already there"
+        if not lacked:
+            step.detail = f"{size} already there"
+        elif lacked == package.bytes:
+            step.detail = f"{size} sent"
+        else:
+            step.detail = f"sent {sizes.of_bytes(lacked)} of {size}, the rest was there"
 
 
 def _start(session: Session, form: dict[str, object], is_quiet: bool) -> JobShape:

@@ -1,87 +1,22 @@
-"""A folder on its way to the server: walked, listed, digested, streamed.
+"""What belongs to a package: a folder walked by its ignore rules.
 
-It promises: the same folder gives the same digest on every machine; only regular files and
-folders are sent, links are left out and named; the files are streamed, never held in memory. The
-client and `submit` call it. It never writes, and never sends a file that changed meanwhile.
+It promises: only regular files and folders are taken, links are left out and named; what stays
+behind is counted. `sdk.snapshots` calls it. It never reads a file but the rules, and never writes.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import unicodedata
-from collections.abc import Callable, Iterator
 
-from paddlecloud.core.errors import Conflict, InvalidInput
+from paddlecloud.core.errors import InvalidInput
 from paddlecloud.sdk.ignoring import FILES, Rules
 from paddlecloud.sdk.transfers.walking import Found, found
-from paddlecloud.wire import package as wire
 
-READ_BYTES = 1 << 18
 NOTES_SHOWN = 5
 # Sizes of what stays behind are only for the eye: a huge folder is not counted to its end.
 MOST_COUNTED = 50_000
-
-
-class Package:
-    """A collected folder. `digest` is its name on the server."""
-
-    def __init__(
-        self, root: str, manifest: wire.Manifest, sources: dict[str, str], walk: PackageWalk
-    ) -> None:
-        self.root = root
-        self.manifest = manifest
-        self.files = len(manifest.files)
-        self.bytes = manifest.total_bytes
-        self.skipped = walk.skipped  # what was left behind, as shown to the user
-        self.skipped_bytes = walk.skipped_bytes
-        self.notes = walk.notes
-        self._sources = sources
-        self._header = wire.encode_header(manifest)
-        self.size_bytes = len(self._header) + self.bytes  # of the whole stream
-        self.digest = self._digest()
-
-    def _digest(self) -> str:
-        digest = hashlib.sha256()
-        for piece in self.stream():
-            digest.update(piece)
-        return digest.hexdigest()
-
-    def stream(self, on_sent: Callable[[int], None] = lambda sent: None) -> Iterator[bytes]:
-        """The package's bytes; `on_sent` is told how many have been taken so far."""
-        sent = len(self._header)
-        yield self._header
-        for file in self.manifest.files:
-            for piece in _pieces(self._sources[file.path], file):
-                sent += len(piece)
-                yield piece
-                on_sent(sent)
-
-
-def _pieces(source: str, file: wire.File) -> Iterator[bytes]:
-    left = file.size_bytes
-    try:
-        with open(source, "rb") as opened:
-            while left:
-                piece = opened.read(min(READ_BYTES, left))
-                if not piece:
-                    break
-                left -= len(piece)
-                yield piece
-            if left or opened.read(1):
-                raise Conflict(
-                    f"{file.path} changed while it was read", hint="submit again when it is still"
-                )
-    except OSError as error:
-        raise _unreadable(source, error) from error
-
-
-def collect(path: str) -> Package:
-    """Walk a folder and digest it; what cannot be sent is refused by name."""
-    walk = walk_package(path)
-    manifest = wire.make_manifest(walk.files, walk.folders)
-    return Package(path, manifest, walk.sources, walk)
 
 
 def walk_package(path: str) -> PackageWalk:
@@ -102,10 +37,8 @@ class PackageWalk:
     """The state of one walk through a folder."""
 
     def __init__(self, root: str) -> None:
-        self.files: list[wire.File] = []
         self.folders: list[str] = []
-        self.sources: dict[str, str] = {}  # path in the package → path on disk
-        self.found: list[Found] = []  # the same files, with what tells whether they change
+        self.found: list[Found] = []  # files, with what tells whether they change
         self.skipped: list[str] = []
         self.skipped_bytes = 0
         self.notes: list[str] = []
@@ -147,8 +80,6 @@ class PackageWalk:
             self._leave(f"{path} is no regular file and was not sent")
             return
         name = _name(path)
-        self.files.append(wire.File(name, info.st_size, bool(info.st_mode & stat.S_IXUSR)))
-        self.sources[name] = entry.path
         self.found.append(found(name, entry.path, info))
 
     def _leave(self, note: str) -> None:

@@ -67,7 +67,7 @@ class Limits:
     body_bytes: int = 1 << 20  # JSON bodies; a spec is a few kB
     package_bytes: int = 4 << 30  # PADDLECLOUD_MAX_PACKAGE_BYTES; one submitted folder
     package_files: int = 200_000
-    file_bytes: int = 64 << 30  # PADDLECLOUD_MAX_FILE_BYTES; one /api/v1/file upload
+    file_bytes: int = 4 << 40  # PADDLECLOUD_MAX_FILE_BYTES; the file server reads it too
     log_read_bytes: int = 4 << 20  # the most one log request returns
     idempotency_s: float = 7 * 86400.0  # how long a key is remembered
     followers: int = 5000  # open streams and waits; above it 503
@@ -89,7 +89,6 @@ class Threads:
     """Sizes of the pools. Few: one interpreter runs them and rows are answered in a millisecond."""
 
     requests: int = 4
-    uploads: int = 2  # bytes of packages and files to disk
     logs: int = 4  # reads of logs: a slow engine holds these and nothing else
     log_waits: int = 8  # logs that are waited for at the same instant
 

@@ -63,8 +63,6 @@ class Answer:
     status: int = 200
     body: bytes = b""
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
-    file: int | None = None  # sent instead of body: an open descriptor, closed after
-    file_bytes: int = 0
 
 
 def json_answer(value: Any, status: int = 200) -> Answer:

@@ -1,7 +1,7 @@
 """The front door: one ASGI application over the route table, with Django's pages behind it.
 
 Rows are read and written on a small pool of threads; waits and streams live on the event loop and
-hold no thread; packages and files go to disk as they arrive. Whoever is slow only holds its own
+hold no thread; bytes of files are passed on to the file server. Whoever is slow only holds its own
 pool. Every refusal is JSON with a true status, and no traceback ever leaves.
 """
 
@@ -51,7 +51,6 @@ class Front:
         self._limits = process.configuration.limits
         threads = process.configuration.threads
         self._requests = Pool("request", threads.requests)
-        self.uploads = Pool("upload", threads.uploads)
         self.followers = Pool("follower", 2)
         self._held = 0
         self._relays = Relays(process.files, self._limits.followers)
@@ -76,7 +75,7 @@ class Front:
         except Exception as error:
             answer = error_answer(_unexpected(request, error), dialect)
         if answer is not None:
-            await send_answer(send, answer, method == "HEAD", self.uploads)
+            await send_answer(send, answer, method == "HEAD")
 
     async def _answer(
         self, request: Request, scope: Scope, receive: Receive, send: Send, methods: list[str]
@@ -100,9 +99,6 @@ class Front:
         await self._requests.run(_identify, request)
         if request.method != route.method:  # the head of something that has no end
             return _no_such_route(request, [route.method])
-        if route.work is Work.UPLOAD:
-            answer: Answer = await route.handler(request, receive, self.uploads)
-            return answer
         return await self._hold(request, receive, send)
 
     async def _within(self, work: Awaitable[Answer]) -> Answer:

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 import paddlecloud
-from paddlecloud.server.routing import Access, Change, Param, Route, Work
+from paddlecloud.server.routing import Access, Change, Param, Route
 from paddlecloud.wire import shapes
 from paddlecloud.wire.routes import IDEMPOTENCY_KEY
 
@@ -77,7 +77,7 @@ def _operation(route: Route, by_shape: dict[int, Any]) -> dict[str, Any]:
         parameters.append(
             {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         )
-    if route.change is not Change.NONE and route.work is not Work.UPLOAD:
+    if route.change is not Change.NONE:
         parameters.append(
             {
                 "name": IDEMPOTENCY_KEY,

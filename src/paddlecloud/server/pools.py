@@ -1,6 +1,6 @@
 """Small pools of daemon threads, started when first needed and never waited for at exit.
 
-The front uses one for requests, one for uploads and one for logs, so that a slow part can only
+The front uses one for requests and one for logs, so that a slow part can only
 hold its own. `ask` bounds how long a caller waits for an engine: an engine that never answers
 costs threads of its pool, then a quick refusal, never a request.
 """

@@ -30,7 +30,6 @@ class Work(Enum):
     THREAD = "thread"  # handler(request) -> Answer, rows and files
     LOGS = "logs"  # the same, but it asks the engine for bytes
     LOOP = "loop"  # async handler(request, stream): waits and streams
-    UPLOAD = "upload"  # async handler(request, receive) -> Answer: a body too large for memory
     RELAY = "relay"  # handler(request) -> Errand; the file server reads the query and answers
     ERRAND = "errand"  # handler(request) -> Errand: what to ask the file server instead
 

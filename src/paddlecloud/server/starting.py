@@ -25,7 +25,7 @@ _LOCK_PAUSE_S = 0.01
 
 def make_directories(state_dir: Path) -> None:
     """Jobs of other users may pass through the top; the rest of it is ours alone."""
-    for name, mode in (("", 0o711), ("run", 0o700), ("secrets", 0o700), ("packages", 0o700)):
+    for name, mode in (("", 0o711), ("run", 0o700), ("secrets", 0o700)):
         path = state_dir / name
         path.mkdir(mode=mode, parents=True, exist_ok=True)
         if name:  # the top may be a directory the administrator made for us

@@ -1,43 +1,25 @@
-"""Sending answers over ASGI: whole ones, files, and streams that notice a vanished client."""
+"""Sending answers over ASGI: whole ones, and streams that notice a vanished client."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from paddlecloud.server.exchange import Answer
 from paddlecloud.server.notifying import Listener
-from paddlecloud.server.pools import Pool
 
 Message = MutableMapping[str, Any]
-_FILE_BYTES = 256 * 1024
 
 
 async def send_answer(
-    send: Callable[[Message], Awaitable[None]], answer: Answer, is_head: bool, files: Pool
+    send: Callable[[Message], Awaitable[None]], answer: Answer, is_head: bool
 ) -> None:
-    length = answer.file_bytes if answer.file is not None else len(answer.body)
     headers = answer.headers
     if answer.status != 204:
-        headers = [*headers, (b"content-length", b"%d" % length)]
+        headers = [*headers, (b"content-length", b"%d" % len(answer.body))]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    if answer.file is None:
-        await send({"type": "http.response.body", "body": b"" if is_head else answer.body})
-        return
-    try:
-        left = 0 if is_head else length
-        while left > 0:
-            data = await files.run(os.read, answer.file, min(left, _FILE_BYTES))
-            if not data:
-                raise ConnectionError("the file became shorter while it was sent")
-            left -= len(data)
-            await send({"type": "http.response.body", "body": data, "more_body": left > 0})
-        if length == 0 or is_head:
-            await send({"type": "http.response.body", "body": b""})
-    finally:
-        os.close(answer.file)
+    await send({"type": "http.response.body", "body": b"" if is_head else answer.body})
 
 
 class Stream:

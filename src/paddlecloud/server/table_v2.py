@@ -69,16 +69,6 @@ PLATFORM = [
         answers={200: shapes.PackageShape},
     ),
     Route(
-        "PUT",
-        routes.PACKAGE,
-        platform_v2.put_package,
-        "Store a package stream under its SHA-256; sending it twice is the same as once",
-        body_type="application/octet-stream",
-        answers={201: shapes.PackageShape},
-        work=Work.UPLOAD,
-        change=Change.OWN,
-    ),
-    Route(
         "GET",
         routes.RUNTIMES,
         platform_v2.list_runtimes,

@@ -11,7 +11,8 @@ import pytest
 from paddlecloud.core import errors
 from paddlecloud.sdk import Client, Profile
 from paddlecloud.sdk import following as following_module
-from paddlecloud.sdk.packages import collect
+from paddlecloud.sdk.snapshots import collect
+from tests.cli.taking import take_packages
 from tests.scripted_server import Answer, RawServer, Request, ScriptedServer
 
 
@@ -206,23 +207,20 @@ def make_package(folder: Path) -> Path:
     return folder
 
 
-def test_sends_a_package_once(server: ScriptedServer, client: Client, tmp_path: Path) -> None:
-    import hashlib
-
-    package = collect(str(make_package(tmp_path)))
-    path = f"/api/v2/packages/{package.digest}"
-    server.routes[f"HEAD {path}"] = [
-        Answer(None, 404),
-        Answer(None, 200),
-    ]
-    server.routes[f"PUT {path}"] = Answer({"digest": package.digest}, 201)
+def test_sends_of_a_package_what_the_server_lacks(
+    server: ScriptedServer, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    received = take_packages(server, has=1)
     server.routes["POST /api/v2/jobs"] = Answer({"id": "job-1"}, 201)
-    client.submit({"name": "a"}, package=str(tmp_path))
-    client.submit({"name": "b"}, package=str(tmp_path))
-    (sent,) = server.asked("PUT", path)
-    assert hashlib.sha256(sent.body).hexdigest() == package.digest
-    forms = [request.json for request in server.asked("POST", "/api/v2/jobs")]
-    assert [form["package_digest"] for form in forms] == [package.digest] * 2
+    (tmp_path / "package").mkdir()
+    package = collect(str(make_package(tmp_path / "package")))
+    assert client.upload(package) == len("print('hi')\n")
+    client.submit({"name": "a"}, package=str(tmp_path / "package"))
+    (sent,) = received
+    assert b"print('hi')" in sent.body
+    (form,) = [request.json for request in server.asked("POST", "/api/v2/jobs")]
+    assert form["package_digest"] == package.digest
 
 
 def test_puts_a_file_as_a_form(server: ScriptedServer, client: Client, tmp_path: Path) -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from paddlecloud.core.errors import Conflict, InvalidInput
+from paddlecloud.core.errors import InvalidInput
 from paddlecloud.sdk.ignoring import Rules
-from paddlecloud.sdk.packages import collect
-from paddlecloud.wire import package as wire
+from paddlecloud.sdk.snapshots import collect
 
 
 def make(folder: Path, *names: str) -> Path:
@@ -22,21 +21,23 @@ def make(folder: Path, *names: str) -> Path:
 
 
 def names(folder: Path) -> list[str]:
-    return [file.path for file in collect(str(folder)).manifest.files]
+    return [file.path for file in collect(str(folder)).listed.files]
 
 
-def test_the_stream_is_what_the_wire_says_it_is(tmp_path: Path) -> None:
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
+def test_lists_files_folders_and_what_is_executable(tmp_path: Path) -> None:
     make(tmp_path, "b/c.py", "a.py", "b.py")
     (tmp_path / "empty").mkdir()
     (tmp_path / "a.py").chmod(0o755)
     package = collect(str(tmp_path))
-    stream = b"".join(package.stream())
-    manifest, start = wire.parse_header(stream)
-    assert [file.path for file in manifest.files] == ["a.py", "b.py", "b/c.py"]
-    assert manifest.dirs == ("empty",)
-    assert stream[start:] == b"content of a.py\ncontent of b.py\ncontent of b/c.py\n"
-    assert len(stream) == package.size_bytes
-    assert manifest.files[0].executable == (os.name != "nt")
+    assert [file.path for file in package.listed.files] == ["a.py", "b.py", "b/c.py"]
+    assert package.listed.dirs == ("empty",)
+    assert (package.files, package.bytes) == (3, 50)
+    assert package.listed.files[0].executable == (os.name != "nt")
 
 
 def test_the_same_content_has_the_same_digest(tmp_path: Path) -> None:
@@ -50,7 +51,7 @@ def test_the_same_content_has_the_same_digest(tmp_path: Path) -> None:
 def test_leaves_histories_and_caches_behind_and_says_how_much(tmp_path: Path) -> None:
     make(tmp_path, "train.py", "sub/__pycache__/x.pyc", ".git/objects/aa/bb", ".git/HEAD")
     package = collect(str(tmp_path))
-    assert [file.path for file in package.manifest.files] == ["train.py"]
+    assert [file.path for file in package.listed.files] == ["train.py"]
     assert package.skipped == [".git", "sub/__pycache__"]
     behind = (".git/objects/aa/bb", ".git/HEAD", "sub/__pycache__/x.pyc")
     assert package.skipped_bytes == sum(len(f"content of {name}\n") for name in behind)
@@ -112,7 +113,7 @@ def test_links_and_special_files_are_left_out_and_named(tmp_path: Path) -> None:
     (tmp_path / "sub" / "up").symlink_to("..")
     os.mkfifo(tmp_path / "pipe")
     package = collect(str(tmp_path))
-    assert [file.path for file in package.manifest.files] == ["a", "sub/b"]
+    assert [file.path for file in package.listed.files] == ["a", "sub/b"]
     assert package.notes == [
         "link is a symbolic link and was not sent",
         "pipe is no regular file and was not sent",
@@ -120,30 +121,8 @@ def test_links_and_special_files_are_left_out_and_named(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("change", ["longer", "shorter", "gone"])
-def test_refuses_to_send_a_file_that_changed_meanwhile(tmp_path: Path, change: str) -> None:
-    make(tmp_path, "a")
-    package = collect(str(tmp_path))
-    if change == "gone":
-        (tmp_path / "a").unlink()
-    else:
-        (tmp_path / "a").write_text("x" if change == "shorter" else "x" * 1000)
-    with pytest.raises((Conflict, InvalidInput), match="a"):
-        b"".join(package.stream())
-
-
 @pytest.mark.parametrize("name", ["nothing", "file"])
 def test_refuses_what_is_no_folder(tmp_path: Path, name: str) -> None:
     make(tmp_path, "file")
     with pytest.raises(InvalidInput, match=name):
         collect(str(tmp_path / name))
-
-
-def test_reports_how_much_has_been_sent(tmp_path: Path) -> None:
-    (tmp_path / "big").write_bytes(b"x" * 1_000_000)
-    package = collect(str(tmp_path))
-    sent: list[int] = []
-    for _ in package.stream(sent.append):
-        pass
-    assert sent == sorted(sent)
-    assert sent[-1] == package.size_bytes

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
-
-from paddlecloud.core.errors import InvalidInput, NotFound, Unavailable
+from paddlecloud.core.errors import InvalidInput, NotFound
 from paddlecloud.server.exchange import Answer, Request, json_answer, text_answer
-from paddlecloud.server.pools import Pool
 from paddlecloud.server.process import here
-from paddlecloud.server.services import package_receiving, packages, platform_status, storing
+from paddlecloud.server.services import packages, platform_status, storing
 
 
 def health(request: Request) -> Answer:
@@ -38,34 +34,6 @@ def has_package(request: Request) -> Answer:
     if found is None:
         raise NotFound("no such package", field="digest")
     return json_answer(found)
-
-
-async def put_package(
-    request: Request,
-    receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
-    pool: Pool,
-) -> Answer:
-    """The body goes to disk as it comes; nothing is kept of one that breaks off."""
-    announced = request.headers.get("content-length", "")
-    receiver = await pool.run(
-        package_receiving.Receiver,
-        request.caller.account_id,
-        request.segments["digest"],
-        int(announced) if announced.isdigit() else None,
-    )
-    more = True
-    try:
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise Unavailable("the client went away in the middle of its package")
-            more = message.get("more_body", False)
-            if data := message.get("body", b""):
-                await pool.run(receiver.write, data)
-    except BaseException:
-        receiver.abandon()
-        raise
-    return json_answer(await pool.run(receiver.finish), 201)
 
 
 # --- runtimes --------------------------------------------------------------------------------
