@@ -27,10 +27,10 @@ from paddlecloud.pfs.directories import Directories
 from paddlecloud.pfs.diskstore import Tree
 from paddlecloud.pfs.faults import missing, named, shown
 from paddlecloud.pfs.index import Index, Known
+from paddlecloud.pfs.leftovers import Leftovers
 from paddlecloud.pfs.owners import Owner, Places
 from paddlecloud.pfs.publishing import Services
 from paddlecloud.pfs.relative_names import split
-from paddlecloud.pfs.removing import empty_and_remove
 from paddlecloud.pfs.shapes import (
     Comparison,
     Content,
@@ -45,7 +45,7 @@ from paddlecloud.pfs.shapes import (
 )
 from paddlecloud.pfs.snapshots import UNNAMED_S, Snapshots
 from paddlecloud.pfs.streamed_files import StreamedFile
-from paddlecloud.pfs.unfinished import FORGOTTEN_S, Uploads, left_over
+from paddlecloud.pfs.unfinished import FORGOTTEN_S, Uploads
 from paddlecloud.pfs.uploads import Upload
 from paddlecloud.pfs.usage import Totals, Usage
 from paddlecloud.wire.pfspath import PfsPath
@@ -68,7 +68,7 @@ class Store:
         self.sync = sync
         self.promises = promises.Promises(promises.WORST, tried=False)
         self._lock_fd = -1
-        self._left_over: list[Path] = []
+        self._left_over = Leftovers(self.places.hidden / "parts")
         self._clock = clock
         self._swept_at_s = self._blobs_swept_at_s = clock()
 
@@ -89,7 +89,7 @@ class Store:
             self._changes = changing.Changes(self.places, self.services)
             self._snapshots = Snapshots(self.places, self._usage, sync=self.sync)
             self._uploads.take_up()
-            self._find_left_over()
+            self._left_over.find(self._uploads)
         except BaseException:
             self._drop_lock()
             raise
@@ -142,29 +142,9 @@ class Store:
     def sweep(self, forgotten_s: float = FORGOTTEN_S, *, may_rest: bool = False) -> int:
         """See what jobs wrote, drop forgotten uploads; how many were dropped."""
         self.index.flush()
-        self._remove_left_over(lambda path: True)
+        self._left_over.remove()
         self._usage.sweep(may_rest=may_rest)
         return self._uploads.sweep(forgotten_s)
-
-    def _find_left_over(self) -> None:
-        """At start only: later, what no upload knows of may be somebody's work in progress.
-
-        Trees that were being removed may be large; they are left to the first sweep.
-        """
-        for folder in (self.places.hidden / "parts").iterdir():
-            if folder.is_dir() and folder.name.isdecimal():
-                in_use = self._uploads.names_in_use(int(folder.name))
-                self._left_over += left_over(folder, in_use)
-        self._remove_left_over(lambda path: not path.name.startswith("gone-"))
-
-    def _remove_left_over(self, is_wanted: Callable[[Path], bool]) -> None:
-        removed = [path for path in self._left_over if is_wanted(path)]
-        self._left_over = [path for path in self._left_over if path not in set(removed)]
-        for path in removed:
-            try:
-                empty_and_remove(path)
-            except OSError:
-                continue  # tried again at the next start
 
     def _count(self, owner: Owner) -> Totals:
         """All that counts against an account's limits, but for what is unfinished."""

@@ -7,7 +7,6 @@ nobody can name another account's. Called by the store; what an upload does is i
 from __future__ import annotations
 
 import json
-import os
 import threading
 import time
 from collections import OrderedDict
@@ -202,9 +201,3 @@ def _id_of(owner: Owner, wish: UploadWish) -> str:
     whole = leaf_hash()
     whole.update(text.encode())
     return whole.hexdigest()[:32]
-
-
-def left_over(folder: Path, in_use: set[str]) -> list[Path]:
-    """What lies among an account's parts that no upload knows of."""
-    with os.scandir(folder) as entries:
-        return [folder / entry.name for entry in entries if entry.name.split(".")[0] not in in_use]

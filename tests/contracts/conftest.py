@@ -1,0 +1,35 @@
+"""A file store on every kind of storage it may stand on."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.possible import skip_unless_possible
+from tests.storing import Bench, little_disk
+
+
+@pytest.fixture(params=["disk", "memory", "own disk"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    if request.param == "disk":
+        yield tmp_path / "pfs"
+    elif request.param == "memory":
+        skip_unless_possible("shared-memory")
+        folder = Path(tempfile.mkdtemp(prefix="paddlecloud-test-", dir="/dev/shm"))
+        yield folder
+        shutil.rmtree(folder)
+    else:
+        skip_unless_possible("loop-mount")
+        with little_disk(tmp_path, 64 << 20) as folder:
+            yield folder
+
+
+@pytest.fixture
+def bench(root: Path) -> Iterator[Bench]:
+    bench = Bench(root)
+    yield bench
+    bench.store.close()
