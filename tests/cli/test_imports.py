@@ -99,6 +99,8 @@ def test_the_version_imports_next_to_nothing() -> None:
         ("jobs",),
         ("help",),
         ("submit", "--dry-run", "-entry", "x", "./p"),
+        ("job", "train", "--dry-run", "--job-name", "x", "--start-cmd", "y"),
+        ("job", "list", "--type", "favorite"),
         ("config",),
         ("completion", "bash"),
         ("help", "pfs", "cp"),

@@ -28,6 +28,10 @@ def test_prints_its_version(run: Run, word: str) -> None:
     assert run(word).out == f"paddlecloud {paddlecloud.__version__}\n"
 
 
+def test_prints_its_version_as_the_second_client_did(run: Run) -> None:
+    assert run("-v").out == f"paddle cloud platform v{paddlecloud.__version__}\n"
+
+
 @pytest.mark.parametrize("words", [(), ("help",), ("--help",), ("-h",)])
 def test_explains_itself(run: Run, words: tuple[str, ...]) -> None:
     ran = run(*words)

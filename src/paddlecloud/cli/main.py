@@ -30,6 +30,11 @@ def main(argv: list[str] | None = None) -> int:
 
         print(f"paddlecloud {__version__}")
         return 0
+    if words == ["-v"]:  # in the words of the second client
+        from paddlecloud import __version__
+
+        print(f"paddle cloud platform v{__version__}")
+        return 0
     try:
         _speak_any_text()
         code = _run(words)

@@ -16,8 +16,8 @@ from paddlecloud.core.resources import MAX_GPUS
 from paddlecloud.forms.durations import MAX_DURATION_S
 from paddlecloud.forms.faults import BadValue, nearest
 from paddlecloud.forms.fields import (
-    MAX_ANNOTATION_BYTES,
     MAX_REPLICAS,
+    check_annotation,
     read_entry,
     read_memory,
     read_path,
@@ -58,8 +58,7 @@ def _read_filled(read: Callable[[str], str]) -> Callable[[str], str]:
 
 
 def _read_note(text: str) -> str:
-    if "\0" in text or len(text.encode("utf-8", "replace")) > MAX_ANNOTATION_BYTES:
-        raise BadValue(f"must be text of at most {MAX_ANNOTATION_BYTES} bytes")
+    check_annotation("note", text)
     return text
 
 
