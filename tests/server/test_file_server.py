@@ -337,6 +337,10 @@ def test_uses_a_file_server_that_runs_elsewhere(
     program += ["--server", f"http://127.0.0.1:{server.port}"]
     elsewhere = subprocess.Popen(program, stderr=subprocess.DEVNULL)
     try:
+        deadline = time.monotonic() + 20
+        while not (tmp_path / "run.json").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
         server.env["PADDLECLOUD_PFS_URL"] = f"http://127.0.0.1:{port}"
         server.start()
         _put_file(server.admin, f"{HOME}/x", b"there")
