@@ -178,7 +178,8 @@ def test_refuses_a_batch_that_holds_more_than_announced(alice: Caller, home: str
 
 
 def test_fetches_many_files_and_names_those_it_cannot_read(alice: Caller, home: str) -> None:
-    files = {f"d{i % 7}/f{i}": os.urandom(i * 37) for i in range(200)}
+    files = {f"d{i % 7}/f{i}": os.urandom(i * 37) for i in range(198)}
+    files |= {"large": os.urandom(3_000_000), "whole": os.urandom(LEAF_BYTES)}
     sent = batch(alice, home, stream(files), 200, sum(map(len, files.values())))
     assert sent.json["stored"] == 200
     names = [*files, "none", "../x", "d1"]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from paddlecloud.pfs.serving import (
     changing,
+    fetching,
     looking,
     old_protocol,
     record_streams,
@@ -34,7 +35,7 @@ HANDLERS: Mapping[str, Handler] = {
     "commit_upload": uploading.commit_upload,
     "batch": record_streams.batch,
     "blobs": record_streams.blobs,
-    "fetch": record_streams.fetch,
+    "fetch": fetching.fetch,
     "old_look": old_protocol.look,
     "old_change": old_protocol.change,
     "old_chunk_meta": old_protocol.chunk_meta,

@@ -1,4 +1,4 @@
-"""Batches and fetches: many small files in one body, in either direction.
+"""Batches: many small files in one body.
 
 `RecordReader` takes the bytes of a stream as they come and tells a batch of the store what is in
 them; content goes through without being held.
@@ -6,24 +6,16 @@ them; content goes through without being held.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-from paddlecloud.core.errors import InvalidInput, PaddleCloudError, TooLarge
-from paddlecloud.pfs.serving import table
-from paddlecloud.pfs.serving.exchanges import Exchange, Waiting, encode_json
-from paddlecloud.pfs.serving.links import Cut
-from paddlecloud.pfs.serving.workers import AGAIN
-from paddlecloud.wire import pfs_shapes, records
-from paddlecloud.wire.digests import DIGEST_BYTES, LEAF_BYTES, leaf_hash
+from paddlecloud.pfs.serving.exchanges import Exchange, Waiting
+from paddlecloud.wire import records
+from paddlecloud.wire.digests import DIGEST_BYTES
 from paddlecloud.wire.pfspath import PfsPath
 
 if TYPE_CHECKING:
     from paddlecloud.pfs.batches import Batch
     from paddlecloud.pfs.serving.service import Service
-
-_MOST_FETCHED = 10_000
-_PIECE_BYTES = 64 << 10  # what a slow reader of a fetch holds
 
 
 def batch(service: Service, exchange: Exchange) -> Waiting:
@@ -128,62 +120,3 @@ class RecordReader:
     def _digest(self, field: memoryview) -> None:
         self._target.end_file(bytes(field))
         self._expect_record()
-
-
-# --- the other direction --------------------------------------------------------------------
-
-
-def fetch(service: Service, exchange: Exchange) -> Waiting:
-    body = yield from exchange.read_json(pfs_shapes.PfsFetchBody, table.MANY_BODY_BYTES)
-    base = PfsPath.parse(body["path"])
-    names = body["files"]
-    if len(names) > _MOST_FETCHED:
-        raise InvalidInput(f"at most {_MOST_FETCHED} files in one call", field="files")
-    service.store.check(exchange.owner, base)  # before the first byte: then it is too late
-    yield from exchange.begin(200, [("Content-Type", records.CONTENT_TYPE)], None)
-    out = bytearray(records.MAGIC)
-    for name in names:
-        yield from _fetch_one(service, exchange, base, name, out)
-        if exchange.task.has_had_its_share:
-            yield AGAIN
-    out += records.END
-    yield from exchange.send_part(bytes(out))
-    yield from exchange.end_parts()
-
-
-def _fetch_one(
-    service: Service, exchange: Exchange, base: PfsPath, name: str, out: bytearray
-) -> Waiting:
-    """Adds its record to `out`, sending whenever enough has gathered."""
-    try:
-        found = service.store.open_content(exchange.owner, below(base, name))
-        if found.size_bytes > LEAF_BYTES:
-            found.close()
-            raise TooLarge(f"{name} has more than {LEAF_BYTES} bytes", hint="read its content")
-    except PaddleCloudError as error:
-        text = encode_json(error.to_json())
-        out += records.encode_head(records.Kind.FAILED, name[:1000] or "?", len(text)) + text
-        return
-    with found:
-        kind = records.Kind.EXECUTABLE if found.executable else records.Kind.FILE
-        out += records.encode_head(kind, name, found.size_bytes, found.mtime_ns)
-        digest, at = leaf_hash(), 0
-        while at < found.size_bytes:
-            piece = os.pread(found.fd, min(_PIECE_BYTES, found.size_bytes - at), at)
-            if not piece:
-                raise Cut("a file became shorter while it was sent")
-            digest.update(piece)
-            at += len(piece)
-            out += piece
-            if len(out) >= _PIECE_BYTES:
-                yield from exchange.send_part(bytes(out))
-                out.clear()
-        out += digest.digest()
-
-
-def below(base: PfsPath, name: str) -> PfsPath:
-    """A relative name, checked part by part, beneath a path."""
-    path = base
-    for part in name.split("/"):
-        path = path.child(part)
-    return path
