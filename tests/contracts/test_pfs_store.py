@@ -17,6 +17,7 @@ from paddlecloud.core.errors import (
     QuotaExceeded,
 )
 from paddlecloud.pfs.faults import DifferentLeaves, MissingLeaves
+from paddlecloud.pfs.receiving import Receiver
 from paddlecloud.pfs.shapes import UploadWish
 from paddlecloud.wire.digests import LEAF_BYTES, combine
 from paddlecloud.wire.records import Kind
@@ -179,6 +180,32 @@ def test_a_newer_connection_takes_over_the_leaves_of_an_older(bench: Bench):
     with pytest.raises(Conflict):
         dead.write(b"\0" * 1000)
     assert alive.finish() == leaves_of(data)
+    upload.commit(digest_of(data))
+    assert bench.get("f") == data
+
+
+def test_two_connections_send_one_file_and_a_third_replaces_the_oldest(bench: Bench):
+    data = os.urandom(4 * LEAF_BYTES)
+    upload = bench.store.begin_upload(ANN, _wish(data))
+    ranges = [(0, 2 * LEAF_BYTES), (2 * LEAF_BYTES, 3 * LEAF_BYTES), (3 * LEAF_BYTES, len(data))]
+    first, second, third = (upload.receive(start, end - start) for start, end in ranges)
+    with pytest.raises(Conflict):
+        first.write(data[:10])
+
+    def send_range(receiver: Receiver, start: int, end: int) -> None:
+        for n in range(start, end, 100_000):
+            receiver.write(data[n : min(n + 100_000, end)])
+        receiver.finish()
+
+    threads = [
+        threading.Thread(target=send_range, args=(receiver, *span))
+        for receiver, span in zip((second, third), ranges[1:], strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    send_range(upload.receive(0, 2 * LEAF_BYTES), *ranges[0])
     upload.commit(digest_of(data))
     assert bench.get("f") == data
 

@@ -171,10 +171,12 @@ def _set_aside(fd: int, name: str, folder: int, aside: str) -> None:
     try:
         os.rename(name, aside, src_dir_fd=fd, dst_dir_fd=folder)
     except PermissionError:
+        # Not root, and a job took the right to write from its directory. (For root there is
+        # nothing to take, and a chmod might follow a link.)
         facts = os.stat(name, dir_fd=fd, follow_symlinks=False)
-        if not stat.S_ISDIR(facts.st_mode):
+        if os.geteuid() == 0 or not stat.S_ISDIR(facts.st_mode):
             raise
-        os.chmod(name, 0o700, dir_fd=fd, follow_symlinks=False)
+        os.chmod(name, 0o700, dir_fd=fd)
         os.rename(name, aside, src_dir_fd=fd, dst_dir_fd=folder)
 
 

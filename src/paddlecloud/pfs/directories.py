@@ -18,11 +18,12 @@ _KEEP = 64  # far below any limit on open files; two are enough to be right
 
 
 class Directories:
-    def __init__(self, tree: Tree, keep: int = _KEEP) -> None:
+    def __init__(self, tree: Tree, keep: int = _KEEP, *, root: int | None = None) -> None:
+        """Below the tree's root, or below `root`, a descriptor that is ours from now on."""
         self._tree = tree
         self._keep = max(2, keep)
         self._open: OrderedDict[Parts, int] = OrderedDict()
-        self._root = tree.open_root()
+        self._root = tree.open_root() if root is None else root
         self.made: list[Parts] = []  # created on the way, in order
 
     def __enter__(self) -> Directories:
@@ -68,6 +69,10 @@ class Directories:
         if len(self._open) > self._keep:
             _, oldest = self._open.popitem(last=False)
             os.close(oldest)
+
+    def below(self, parts: Parts) -> Directories:
+        """The same, with this directory as its root: how one goes deeper than a path can say."""
+        return Directories(self._tree, self._keep, root=os.dup(self.open(parts)))
 
     def sync_made(self) -> None:
         """The names of the directories made so far survive a power cut."""

@@ -19,8 +19,11 @@ from paddlecloud.pfs.index import Index
 from paddlecloud.pfs.relative_names import is_plain
 from paddlecloud.pfs.shapes import Entry, Page
 from paddlecloud.pfs.usage import Totals
+from paddlecloud.wire.pfspath import MAX_PATH_BYTES
 
 MOST_AT_ONCE = 10_000
+_DEEP = 200
+_MOST_DEEPER = 100
 _Found = tuple[Parts, os.stat_result | None]  # None: left out
 
 
@@ -85,6 +88,8 @@ def walk(
         if not is_on_trail and (facts is not None or not _is_gone(fd, name)):
             yield relative, facts
         if recursive and facts is not None and stat.S_ISDIR(facts.st_mode):
+            if len(relative) > MAX_PATH_BYTES // 2:
+                continue  # nobody could ask for what is in there
             try:
                 below = dirs.open(base + relative)
                 names = _names(below, after if is_on_trail else (), len(relative))
@@ -126,14 +131,34 @@ def _is_gone(fd: int, name: str) -> bool:
 
 
 def count(dirs: Directories, base: Parts) -> Totals:
-    """All that takes room below a directory, whatever it is called and whoever made it."""
+    """All that takes room below a directory, whatever it is called and whoever made it.
+
+    A job can make trees far deeper than any path can say. Each directory is reached by its parts,
+    which would be quadratic, so from `_DEEP` on the count begins anew below where it is.
+    """
+    total = Totals()
+    deeper: list[Directories] = []
+    try:
+        total += _count(dirs, base, deeper)
+        while deeper:
+            with deeper.pop() as one:
+                total += _count(one, (), deeper)
+    finally:
+        for one in deeper:
+            one.close()
+    return total
+
+
+def _count(dirs: Directories, base: Parts, deeper: list[Directories]) -> Totals:
     files = size_bytes = directories = 0
     waiting = [base]
     while waiting:
         parts = waiting.pop()
         try:
-            fd = dirs.open(parts)
-            with os.scandir(fd) as entries:
+            if len(parts) - len(base) >= _DEEP and len(deeper) < _MOST_DEEPER:
+                deeper.append(dirs.below(parts))
+                continue
+            with os.scandir(dirs.open(parts)) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         directories += 1
