@@ -268,10 +268,13 @@ def _until_answered(
 ) -> Iterator[Any]:
     """The pieces, but no more once the server has spoken: it refuses, and will not read them."""
     connection.stall_after(stall_timeout_s)
+    is_begun = False
     for piece in pieces:
-        yield piece
-        if connection.has_answer():
+        # There is more to send, so an answer now can only be a refusal.
+        if is_begun and connection.has_answer():
             raise BrokenPipeError("the server answered before it had everything")
+        yield piece
+        is_begun = True
     connection.stall_after(SLOW_ANSWER_TIMEOUT_S)
 
 

@@ -37,7 +37,9 @@ class LargeDownload:
     is not always given twice for a file that was just written), and by its digests at the end.
     """
 
-    def __init__(self, session: Session, source: str, part: Part) -> None:
+    def __init__(self, session: Session, source: str, part: Part, *, reuse: bool) -> None:
+        """`reuse`: parts that the old file at the place has too are taken from it."""
+        self._may_reuse = reuse
         self._session = session
         self._source = source
         self._part = part
@@ -89,7 +91,7 @@ class LargeDownload:
         self._digest = head.get(routes.PFS_DIGEST.lower(), "")
         if self._is_fresh:
             self._leaves = [None] * leaf_count(self.size_bytes)
-            if self._part.size_bytes or os.path.isfile(self._part.target):
+            if self._part.size_bytes or self._has_old_file():
                 self._ask_leaves(lane)
                 self._keep_what_is_here(lane)
             self._is_fresh = False
@@ -110,9 +112,7 @@ class LargeDownload:
         for index, leaf in self._matching(self._part.path, lane):
             self._leaves[index] = leaf
             self._session.spared(leaf_bytes(index, self.size_bytes))
-        if not os.path.isfile(self._part.target) or os.path.islink(self._part.target):
-            return
-        if all(leaf is not None for leaf in self._leaves):
+        if not self._has_old_file() or all(leaf is not None for leaf in self._leaves):
             return
         try:
             with open(self._part.path, "r+b", buffering=0) as part:
@@ -122,6 +122,10 @@ class LargeDownload:
                     self._session.spared(leaf_bytes(index, self.size_bytes))
         except OSError as error:
             raise cannot("write", self._part.path, error) from error
+
+    def _has_old_file(self) -> bool:
+        target = self._part.target
+        return self._may_reuse and os.path.isfile(target) and not os.path.islink(target)
 
     def _matching(self, path: str, lane: Lane) -> Iterator[tuple[int, bytes]]:
         """Leaves that a local file has in the right place, of those still missing."""

@@ -268,7 +268,9 @@ class Receiving:
                 raise LocalFault(Conflict(f"{path} is a directory", field=path))
             for _ in range(2):
                 part = Part(path, executable=file.executable)
-                download = LargeDownload(session, file.source, part)
+                download = LargeDownload(
+                    session, file.source, part, reuse=self._replace != "always"
+                )
                 try:
                     download.fetch(lane, run, self._most_leaves)
                     times = download.mtime_ns if self._preserve_times else None

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paddlecloud.core.errors import PaddleCloudError
+from paddlecloud.core.errors import NotFound, PaddleCloudError
+from paddlecloud.sdk.http import query
 from paddlecloud.sdk.transfers.connections import Lane
 from paddlecloud.sdk.transfers.planning import under
 from paddlecloud.sdk.transfers.receiving import Wanted
@@ -78,8 +79,37 @@ class ServerCopy:
         told = self._session.remote.compare(self._base, rows)
         if is_never:
             return sorted(told.missing), [], [i for i in everything if i not in told.missing]
-        copy = sorted(told.missing | told.different | told.blocked)
-        return copy, [i for i in everything if i not in set(copy)], []
+        different = told.different - self._same_after_all(
+            [i for i in sorted(told.different) if self._wanted[i].digest is None]
+        )
+        copied = told.missing | different | told.blocked
+        return sorted(copied), [i for i in everything if i not in copied], []
+
+    def _same_after_all(self, unsure: list[int]) -> set[int]:
+        """Files with something in their place, whose own digest the server did not know yet."""
+        digests: dict[int, str] = {}
+
+        def task(index: int) -> Task:
+            asked = query({"path": self._wanted[index].source, "digest": "1"})
+
+            def ask(lane: Lane) -> None:
+                try:
+                    entry = self._session.persist(
+                        lambda: lane.call("GET", routes.PFS_ENTRY + asked)
+                    )
+                except NotFound:
+                    return  # the copy will say so
+                digests[index] = str(entry["digest"])
+
+            return ask
+
+        if unsure:
+            self._session.run(task(index) for index in unsure)
+        asked = sorted(digests)
+        rows = [(self._wanted[i].name, self._wanted[i].size_bytes, digests[i]) for i in asked]
+        told = self._session.remote.compare(self._base, rows)
+        wrong = told.missing | told.different | told.blocked
+        return {i for position, i in enumerate(asked) if position not in wrong}
 
     def _task(self, file: Wanted) -> Task:
         target = under(self._base, file.name)
