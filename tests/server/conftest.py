@@ -21,6 +21,7 @@ _ON_EVERY_STORE = {
     "test_idempotency",
     "test_jobs",
     "test_lists",
+    "test_storage_limits",
     "test_waiting",
 }
 _STORES = ("sqlite", pytest.param("postgres", marks=pytest.mark.needs("postgres")))
