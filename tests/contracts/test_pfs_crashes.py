@@ -206,8 +206,11 @@ def test_a_full_disk_refuses_writes_goes_on_reading_and_recovers(disk: Path):
     assert "sub/kept" in bench.names()
     bench.reopen()
     assert bench.get("sub/kept") == b"too"
+    assert not bench.store.promises.tried
     bench.store.remove(ANN, [at("by a job")])
     bench.put("new", b"z" * 10_000)
     assert bench.batch({"a": b"z" * 10_000}).stored == 1
     assert bench.get("new") == bench.get("a")
+    bench.store.tick()
+    assert bench.store.promises.tried
     bench.store.close()

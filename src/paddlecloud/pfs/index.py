@@ -177,6 +177,9 @@ class Index:
             self._db.execute("BEGIN")
             self._db.executemany(_PUT, self._waiting.values())
             self._db.execute("COMMIT")
+        except sqlite3.OperationalError:  # a full disk: these are forgotten, the others are good
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
         except sqlite3.Error:
             self._begin_again()
         self._waiting.clear()

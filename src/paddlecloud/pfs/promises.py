@@ -44,6 +44,11 @@ class Times:
             return False
         return self.tick_ns == 0 or ctime_ns + self.tick_ns < looked_at_ns
 
+    def tell_writes(self, ctime_ns: int, looked_at_ns: int) -> bool:
+        """The same for writes other than through a mapping: what an ETag stands for."""
+        tick_ns = min(self.tick_ns, int(_LONGEST_TICK_S * 1e9))
+        return tick_ns == 0 or ctime_ns + tick_ns < looked_at_ns
+
     def tell_published(self, mtime_ns: int, ctime_ns: int) -> bool:
         """The same for a file nobody else could write before it got its name at `ctime_ns`."""
         if not self.mapped_writes_show:

@@ -131,6 +131,9 @@ class Store:
 
     def tick(self) -> None:
         """Called every few seconds by whoever runs the store: sweeps when it is time."""
+        if not self.promises.tried:  # the disk was full at the start
+            self.promises = promises.check(self.places.hidden, sync=self.sync)
+            self.digests.times = self.promises.times
         now_s = self._clock()
         if self._left_over or now_s - self._swept_at_s >= SWEEP_EVERY_S:
             self._swept_at_s = now_s
@@ -266,7 +269,7 @@ class Store:
 
     def _etag(self, facts: os.stat_result) -> str:
         text = f"{facts.st_ino:x}-{facts.st_size:x}-{facts.st_mtime_ns:x}-{facts.st_ctime_ns:x}"
-        if not self.promises.times.tell(facts.st_ctime_ns, time.time_ns()):
+        if not self.promises.times.tell_writes(facts.st_ctime_ns, time.time_ns()):
             # A change right now might not show in the times: nobody may continue on this one.
             text += f"-{secrets.token_hex(8)}"
         return f'"{text}"'

@@ -120,6 +120,22 @@ def test_a_damaged_row_answers_nothing(index: Index, file: Path, tmp_path: Path,
     assert index.get(file.stat()) is None
 
 
+def test_a_full_disk_forgets_what_is_new_and_keeps_what_is_known(index: Index, file: Path):
+    index.learn(file.stat(), leaves_of(b"content"))
+    index.flush()
+    index._db.execute("PRAGMA max_page_count=2")
+    other = file.with_name("other")
+    other.write_bytes(b"x")
+    index.learn(other.stat(), [bytes(32)] * 10_000)
+    index.flush()
+    assert index.get(other.stat()) is None
+    assert index.get(file.stat()) is not None
+    index._db.execute("PRAGMA max_page_count=100000")
+    index.learn(other.stat(), [bytes(32)] * 10_000)
+    index.flush()
+    assert index.get(other.stat()) is not None
+
+
 def test_inodes_of_64_bits_fit(index: Index, file: Path):
     facts = list(file.stat())
     facts[1] = 2**64 - 5
