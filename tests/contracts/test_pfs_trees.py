@@ -212,12 +212,12 @@ def test_an_etag_stands_for_one_state(bench: Bench):
     with bench.store.open_content(ANN, at("f")) as one:
         assert one.etag != first
     assert first.startswith('"')
-    with (
-        bench.store.open_content(ANN, at("f")) as one,
-        bench.store.open_content(ANN, at("f")) as two,
-    ):
-        # Where times are coarse, a file just written gets a new one each time; here it must not.
-        assert one.etag == two.etag or bench.store.promises.times.tick_ns
+    etags = set()
+    for _ in range(2):
+        with bench.store.open_content(ANN, at("f")) as one:
+            etags.add(one.etag)
+    # Where times are coarse, a file just written gets a new one each time.
+    assert len(etags) == 1 or bench.store.promises.times.tick_ns
 
 
 def test_finds_bytes_that_rotted(bench: Bench, monkeypatch: pytest.MonkeyPatch):

@@ -207,7 +207,7 @@ class LegacyFiles:
         except PaddleCloudError:
             with self._lock:
                 key = _key(writing.owner, writing.path)
-                if key in self._writings:
+                if key in self._writings or writing.draft.is_doubtful:
                     self._drop(writing)
                 else:
                     writing.is_claimed = False

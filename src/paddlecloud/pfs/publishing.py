@@ -108,6 +108,7 @@ class Draft:
         """A new one; `name` opens one that exists."""
         self.name = name or f"draft-{secrets.token_hex(8)}"
         self._services = services
+        self.is_doubtful = False  # a sync failed: what the kernel has of it may not be on the disk
         self._folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
         flags |= 0 if name else os.O_CREAT | os.O_EXCL
@@ -140,7 +141,9 @@ class Draft:
             sync = self._services.sync
             dress(tree, self.fd, executable=executable, mtime_ns=mtime_ns)
         if sync:
+            self.is_doubtful = True
             os.fsync(self.fd)
+            self.is_doubtful = False
         before = os.fstat(self.fd)
         with Directories(tree) as dirs:
             dirs.open(parts[:-1], create=True)

@@ -142,6 +142,11 @@ class Upload:
         finally:
             os.close(fd)
 
+    def _believe_nothing(self) -> None:
+        """After a failed fsync the next one may succeed without the lost bytes: all come again."""
+        for index, _ in self.received():
+            self._record(index, _NO_DIGEST)
+
     def _leaf(self, index: int) -> bytes:
         return bytes(self._leaves[index * DIGEST_BYTES : (index + 1) * DIGEST_BYTES])
 
@@ -311,6 +316,10 @@ class Upload:
                 mtime_ns=self.wish.mtime_ns,
                 leaves=leaves,
             )
+        except OSError:
+            if draft.is_doubtful:
+                self._believe_nothing()
+            raise
         finally:
             draft.close()
         self._remove_files()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -10,8 +11,11 @@ from typing import Any
 
 import pytest
 
+from paddlecloud.core.errors import Unavailable
 from paddlecloud.pfs import syscalls
-from tests.storing import ANN, Bench, at
+from paddlecloud.pfs.faults import MissingLeaves
+from paddlecloud.pfs.shapes import UploadWish
+from tests.storing import ANN, Bench, at, digest_of
 
 
 @pytest.fixture
@@ -99,6 +103,28 @@ def test_moves_and_removals_sync_the_folders_they_touched(bench: Bench, events: 
     events.clear()
     bench.store.remove(ANN, [at("e")], recursive=True)
     assert events[-1] == ("folder", _inode(bench, ""))
+
+
+def test_after_a_failed_sync_nothing_of_the_upload_is_believed(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+):
+    data = b"data"
+    upload = bench.store.begin_upload(ANN, UploadWish(at("f"), len(data), source="x"))
+    upload.receive(0, len(data)).write(data)
+
+    def fail(fd: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail)
+        with pytest.raises(Unavailable):
+            upload.commit(digest_of(data))
+    assert "f" not in bench.names()
+    with pytest.raises(MissingLeaves):
+        upload.commit(digest_of(data))
+    upload.receive(0, len(data)).write(data)
+    upload.commit(digest_of(data))
+    assert bench.get("f") == data
 
 
 def test_scratch_storage_syncs_nothing(tmp_path: Path, events: list):
