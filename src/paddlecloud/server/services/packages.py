@@ -14,32 +14,40 @@ import os
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paddlecloud.core.errors import InvalidInput, NotFound, TooLarge
 from paddlecloud.pfs.diskstore import Tree
-from paddlecloud.pfs.owners import Places
-from paddlecloud.pfs.snapshots import Snapshots
-from paddlecloud.pfs.unpack import unpack
 from paddlecloud.server.database import forget_broken_connection
 from paddlecloud.server.jobs.models import Job, Package
 from paddlecloud.server.process import here
 from paddlecloud.wire import package
 from paddlecloud.wire.digests import is_digest
 
+if TYPE_CHECKING:
+    from paddlecloud.pfs.snapshots import Snapshots
+
 log = logging.getLogger(__name__)
 
 _KEEP_S = 3600.0  # between an upload and the submit that names it
 _TIDY_EVERY_S = 3600.0
+_SETTLE_S = 1.0
 _lock = threading.Lock()  # what is asked for is not forgotten at that moment
 
 
-def _places() -> Places:
-    return Places(here().state_dir / "pfs", None)
+def _snapshots() -> Snapshots:
+    from paddlecloud.pfs.owners import Places
+    from paddlecloud.pfs.snapshots import Snapshots
+
+    return Snapshots(Places(_root(), None))
+
+
+def _root() -> Path:
+    return here().state_dir / "pfs"
 
 
 def _snapshot_path(account_id: int, digest: str) -> Path:
-    return _places().hidden / "snapshots" / str(account_id) / digest
+    return _root() / ".paddlefs" / "snapshots" / str(account_id) / digest
 
 
 def _check_digest(digest: str) -> None:
@@ -51,7 +59,7 @@ def find(account_id: int, digest: str) -> dict[str, Any] | None:
     """What is known of a package, if it is all there."""
     _check_digest(digest)
     try:
-        snapshot = Snapshots(_places()).get(account_id, digest)
+        snapshot = _snapshots().get(account_id, digest)
     except NotFound:
         return _find_stream(account_id, digest)
     return {"digest": digest, "files": len(snapshot.files), "bytes": snapshot.total_bytes}
@@ -89,8 +97,10 @@ def check(account_id: int, digest: str) -> None:
 def fill(account_id: int, digest: str, tree: Tree, parts: tuple[str, ...]) -> None:
     """Write its files below `parts`; every byte is compared with its digest on the way."""
     if _snapshot_path(account_id, digest).exists():
-        Snapshots(_places()).materialise(account_id, digest, tree, parts)
+        _snapshots().materialise(account_id, digest, tree, parts)
         return
+    from paddlecloud.pfs.unpack import unpack
+
     try:
         with _stream_path(account_id, digest).open("rb") as stream:
             unpack(stream, tree, parts, _stream_limits())
@@ -112,7 +122,7 @@ def forget_unused() -> int:
     """Every package that no job names and none came to name in time; how many went."""
     forgotten = 0
     before = time.time() - _KEEP_S
-    for folder in (_places().hidden / "snapshots").glob("[0-9]*"):
+    for folder in (_root() / ".paddlefs" / "snapshots").glob("[0-9]*"):
         account_id = int(folder.name)
         jobs = Job.objects.filter(account_id=account_id).exclude(package_digest="")
         named = set(jobs.values_list("package_digest", flat=True).distinct())
@@ -129,7 +139,7 @@ def _forget(account_id: int, digest: str, before: float) -> bool:
                 return False
         except FileNotFoundError:
             return _forget_stream(account_id, digest, before)
-        Snapshots(_places()).forget(account_id, digest)
+        _snapshots().forget(account_id, digest)
     return True
 
 
@@ -137,6 +147,8 @@ def keep_tidy() -> None:
     """Forget what nobody names, now and then, for as long as the process lives."""
 
     def work() -> None:
+        time.sleep(_SETTLE_S)
+        _snapshots()  # imports what the first submit needs, which the start could do without
         while True:
             time.sleep(_TIDY_EVERY_S)
             try:
