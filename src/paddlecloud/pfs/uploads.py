@@ -164,7 +164,7 @@ class Upload:
     def received(self) -> list[tuple[int, bytes]]:
         """(index, digest) of the leaves that are here."""
         with self._lock:
-            count = leaf_count(self.size_bytes)
+            count = 0 if self.is_committed else leaf_count(self.size_bytes)
             return [(i, leaf) for i in range(count) if (leaf := self._leaf(i)) != _NO_DIGEST]
 
     @property
@@ -291,6 +291,7 @@ class Upload:
             leaves = self._whole(digest)
             with named(self.shown):
                 self._entry = self._publish(leaves, digest)
+            self._leaves = bytearray()  # it is remembered for a while, its leaves need not be
             self._on_end(self)
             return self._entry
 
