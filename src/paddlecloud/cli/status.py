@@ -16,6 +16,7 @@ Examples:
   paddlecloud status
   paddlecloud status -o json
 """
+BEGINS_WITHIN_S = 2.0
 FLAGS = (output_flag("table", "json", "yaml"),)
 
 
@@ -32,6 +33,7 @@ def run(session: Session) -> int:
 
         print_object(session, status, form)  # type: ignore[arg-type]
         return 0
+    status = _begun(session, status)
     jobs = status["jobs"]
     session.say(platform_line(status))
     session.say(f"server     {status['version']}, pid {status['pid']}, cluster {status['cluster']}")
@@ -69,6 +71,17 @@ def _between_two_lives(session: Session) -> ServerUnreachable | None:
         known = local_platform.not_there(state)
         return ServerUnreachable(known.message, hint=known.hint)
     return None
+
+
+def _begun(session: Session, status: StatusShape) -> StatusShape:
+    """Right after `up` the file server may need a moment; people want to see the whole."""
+    import time
+
+    until_s = time.monotonic() + BEGINS_WITHIN_S
+    while status.get("pfs", {}).get("state") == "starting" and time.monotonic() < until_s:
+        time.sleep(0.05)
+        status = session.client.status()
+    return status
 
 
 def _file_service(files: FileServiceShape, endpoint: str) -> str:

@@ -38,7 +38,6 @@ _LIVED_WELL_S = 30.0  # a child that lived so long is started again at once
 _STOP_WITHIN_S = 3.0
 _BACKLOG = 1024
 _PORT_PATIENCE_S = 5.0
-_BEGINS_WITHIN_S = 0.5  # whoever asks for the status right after the start waits this long
 _LOOK_EVERY_S = 0.02
 
 
@@ -189,16 +188,11 @@ class ChildFileServer(FileServer):
     def describe(self) -> FileServiceShape:
         """With what it wrote down about itself, if the one that runs did."""
         facts = super().describe()
-        until_s = time.monotonic() + _BEGINS_WITHIN_S
-        while facts["state"] == "running":
-            written = self._written()
-            if written is not None:
-                facts["promises"] = str(written.get("promises", ""))
-                break
-            if time.monotonic() >= until_s:
-                facts["state"] = "starting"
-                break
-            time.sleep(_LOOK_EVERY_S)
+        written = self._written()
+        if written is not None:
+            facts["promises"] = str(written.get("promises", ""))
+        elif facts["state"] == "running":
+            facts["state"] = "starting"
         return facts
 
     def _written(self) -> dict[str, object] | None:
