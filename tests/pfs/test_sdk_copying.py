@@ -172,6 +172,33 @@ def test_times_are_kept_when_asked_for(
     assert (tmp_path / "h").stat().st_mtime_ns > when_ns
 
 
+@pytest.mark.parametrize("many", [1, 40])
+def test_a_changed_mode_or_time_travels_without_the_bytes(
+    files: Files, base: str, stored: Path, tmp_path: Path, many: int
+) -> None:
+    one = tmp_path / "one"
+    one.mkdir()
+    for number in range(many):
+        (one / f"f{number}").write_bytes(bytes(5))
+    (one / "large").write_bytes(bytes(LEAF_BYTES + 5))
+    files.copy([f"{one}/"], base, recursive=True)
+    files.copy([f"{base}/"], str(tmp_path / "two"), recursive=True)
+    for path in one.iterdir():
+        path.chmod(0o755)
+        os.utime(path, (5, 5))
+    check(files.sync(f"{one}/", base))
+    assert all(path.stat().st_mode & 0o100 for path in stored.iterdir())
+    assert all(path.stat().st_mtime != 5 for path in stored.iterdir())
+    summary = check(files.sync(f"{one}/", base, preserve_times=True))
+    assert all(path.stat().st_mtime == 5 for path in stored.iterdir())
+    assert summary.sent_bytes == many * 5
+    summary = check(files.sync(f"{base}/", str(tmp_path / "two"), preserve_times=True))
+    assert summary.sent_bytes == 0
+    assert all(path.stat().st_mode & 0o100 for path in (tmp_path / "two").iterdir())
+    assert all(path.stat().st_mtime == 5 for path in (tmp_path / "two").iterdir())
+    assert files.sync(f"{one}/", base, preserve_times=True).sent_files == 0
+
+
 @pytest.mark.parametrize("is_up", [True, False])
 @pytest.mark.parametrize("size_bytes", [5, LEAF_BYTES + 5])
 @pytest.mark.parametrize("replace", ["changed", "always", "never"])

@@ -158,6 +158,7 @@ class Lane:
         self.plane = plane
         self._connection: Connection | None = None
         self._view: memoryview | None = None
+        self._scratch: memoryview | None = None
         self._is_ended = False
 
     @property
@@ -166,6 +167,12 @@ class Lane:
         if self._view is None:
             self._view = memoryview(bytearray(BUFFER_BYTES))
         return self._view
+
+    def scratch(self, size_bytes: int) -> memoryview:
+        """A buffer for one request's whole body, reused: fresh memory costs more than a copy."""
+        if self._scratch is None or len(self._scratch) < size_bytes:
+            self._scratch = memoryview(bytearray(size_bytes))
+        return self._scratch[:size_bytes]
 
     def call(
         self,

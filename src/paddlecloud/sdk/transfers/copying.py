@@ -217,7 +217,15 @@ class Copying:
 
 
 def _wanted(name: str, base: str, below: str, entry: dict[str, Any]) -> Wanted:
-    return Wanted(name, base, below, int(entry["size"]), entry["digest"], bool(entry["executable"]))
+    return Wanted(
+        name,
+        base,
+        below,
+        int(entry["size"]),
+        entry["digest"],
+        bool(entry["executable"]),
+        int(entry["mtime_ns"]),
+    )
 
 
 def _refuse_into_itself(source: str, target: str) -> None:

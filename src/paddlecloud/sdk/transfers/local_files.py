@@ -15,6 +15,7 @@ from paddlecloud.sdk.transfers.walking import Found, found, is_same
 from paddlecloud.wire.digests import LEAF_BYTES, leaf_bytes, leaf_count, leaf_hash
 
 _FULL = ("ENOSPC", "EDQUOT")
+_READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Changed(Exception):
@@ -68,6 +69,35 @@ def _read_all(descriptor: int, size_bytes: int) -> bytes:
     while data := os.read(descriptor, LEAF_BYTES):
         parts.append(data)
     return b"".join(parts)
+
+
+def read_into(file: Found, view: memoryview) -> None:
+    """A whole small file into a buffer of its size; `Changed` if it is not what was found."""
+    try:
+        descriptor = os.open(file.path, _READ)
+        try:
+            before = os.fstat(descriptor)
+            if not is_same(file, before):
+                raise Changed
+            n_bytes = _fill(descriptor, view)
+            if n_bytes != file.size_bytes or not is_same(file, os.fstat(descriptor)):
+                raise Changed
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise cannot("read", file.path, error) from error
+
+
+def _fill(descriptor: int, view: memoryview) -> int:
+    if not hasattr(os, "readv"):  # Windows
+        data = _read_all(descriptor, len(view))
+        view[: len(data)] = data[: len(view)]
+        return len(data)
+    n_bytes = at = os.readv(descriptor, [view]) if view else 0
+    while n_bytes and at < len(view):
+        n_bytes = os.readv(descriptor, [view[at:]])
+        at += n_bytes
+    return at
 
 
 def leaf_pieces(

@@ -173,7 +173,7 @@ class Part:
         try:
             os.truncate(self.path, size_bytes)
             mode = stat.S_IMODE(os.stat(self.path).st_mode)
-            wanted = mode | (mode & 0o444) >> 2 if self._executable else mode & ~0o111
+            wanted = mode_of(mode, executable=self._executable)
             if wanted != mode and os.name != "nt":
                 os.chmod(self.path, wanted)
             if mtime_ns is not None:
@@ -197,6 +197,11 @@ class Part:
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+
+
+def mode_of(mode: int, *, executable: bool) -> int:
+    """Who may read it may run it, or nobody may."""
+    return mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
 
 
 def _lock(descriptor: int) -> bool:

@@ -8,6 +8,7 @@ right and nobody knows its digest; names are checked before the first byte moves
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -18,8 +19,8 @@ from paddlecloud.sdk.transfers.connections import Lane
 from paddlecloud.sdk.transfers.digest_cache import DigestCache, digest_of
 from paddlecloud.sdk.transfers.downloading import LargeDownload, each_on
 from paddlecloud.sdk.transfers.fetching import Fetcher
-from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, hash_file
-from paddlecloud.sdk.transfers.local_targets import LocalTarget, Part, refusal
+from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, cannot, hash_file
+from paddlecloud.sdk.transfers.local_targets import LocalTarget, Part, mode_of, refusal
 from paddlecloud.sdk.transfers.planning import batches, doubles, is_small, under
 from paddlecloud.sdk.transfers.sessions import Session, Task
 from paddlecloud.sdk.transfers.uploading import SPLIT_BYTES, Runner
@@ -43,6 +44,7 @@ class Wanted(NamedTuple):
     size_bytes: int
     digest: str | None
     executable: bool
+    mtime_ns: int
 
     @property
     def source(self) -> str:
@@ -73,6 +75,8 @@ class Receiving:
         self._folders = folders
         self._given = wanted
         self._wanted: list[Wanted] = []
+        self._folders_here: set[str] = set()
+        self._dress: list[tuple[Wanted, Found]] = []
 
     def run(self) -> None:
         session = self._session
@@ -92,7 +96,20 @@ class Receiving:
             self._tell(fetch, "would send")
             return
         self._make_folders()
+        self._dress_same()
         self._fetch(fetch)
+
+    def _dress_same(self) -> None:
+        """Files with the same bytes still get the executable bit, and the time if it counts."""
+        for wanted, found in self._dress:
+            try:
+                if wanted.executable != found.executable and os.name != "nt":
+                    mode = stat.S_IMODE(os.lstat(found.path).st_mode)
+                    os.chmod(found.path, mode_of(mode, executable=wanted.executable))
+                if self._preserve_times and wanted.mtime_ns != found.mtime_ns:
+                    os.utime(found.path, ns=(wanted.mtime_ns, wanted.mtime_ns))
+            except OSError as error:
+                self._session.fail(wanted.source, cannot("change", found.path, error).error)
 
     def _tell(self, indices: Sequence[int], action: Action) -> None:
         for index in indices:
@@ -140,6 +157,7 @@ class Receiving:
             else:
                 doubtful.append((index, found))
         same = self._same(doubtful)
+        self._dress = [(self._wanted[i], found) for i, found in doubtful if i in same]
         fetch += [index for index, _ in doubtful if index not in same]
         return sorted(fetch), sorted(same), skipped
 
@@ -160,8 +178,6 @@ class Receiving:
                 walk.add_file(path, top)
         self._folders_here = set(walk.folders)
         return {file.name: file for file in walk.files}
-
-    _folders_here: set[str] = set()
 
     def _is_blocked(self, file: Wanted) -> bool:
         if file.name not in self._folders_here:

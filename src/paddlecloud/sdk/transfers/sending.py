@@ -6,10 +6,11 @@ yet is read once, while it is sent; nothing is asked per file. Called by `copyin
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
-from paddlecloud.core.errors import Conflict
+from paddlecloud.core.errors import Conflict, NotFound
 from paddlecloud.sdk.transfers.connections import Lane
 from paddlecloud.sdk.transfers.digest_cache import DigestCache, digest_of
 from paddlecloud.sdk.transfers.downloading import each_on
@@ -23,9 +24,12 @@ from paddlecloud.sdk.transfers.walking import Walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from paddlecloud.sdk.pfs import Replace
     from paddlecloud.sdk.transfers.events import Action
 
+FEW = 16  # so many are asked for one by one; more, by listing the directory
 ASK_FILES = 4_000  # at once, while more are being found
 
 
@@ -47,6 +51,7 @@ class Sending:
         self._base = base
         self._cache = cache
         self._replace = replace
+        self._preserve_times = preserve_times
         self._uploader = Uploader(
             session,
             base,
@@ -135,9 +140,48 @@ class Sending:
         different = told.different - self._same_after_all(
             [i for i in sorted(told.different - refused) if self._known[i] is None]
         )
-        send = [i for i in everything if i in missing or i in different]
-        unsent = set(send)
-        return send, [i for i in everything if i not in unsent], []
+        changed = missing | different
+        changed |= self._otherwise_different([i for i in everything if i not in changed])
+        send = [i for i in everything if i in changed]
+        return send, [i for i in everything if i not in changed], []
+
+    def _otherwise_different(self, same: Sequence[int]) -> set[int]:
+        """Files with the same bytes whose time, if it counts, or executable bit is another.
+
+        They are sent again; of large ones no byte travels. To spare the question for every tree,
+        a lost bit is looked for only if the tree has executables, or times count.
+        """
+        executables = [i for i in same if self._files[i].executable]
+        if self._preserve_times:
+            asked = list(same)
+        elif executables:
+            asked = executables if len(executables) <= FEW else list(same)
+        else:
+            return set()
+        there = self._entries_of(asked)
+        different = set()
+        for i in asked:
+            file, entry = self._files[i], there.get(self._files[i].name)
+            if entry is None:
+                continue
+            if bool(entry["executable"]) != file.executable and os.name != "nt":
+                different.add(i)
+            if self._preserve_times and int(entry["mtime_ns"]) != file.mtime_ns:
+                different.add(i)
+        return different
+
+    def _entries_of(self, indices: Sequence[int]) -> dict[str, dict[str, Any]]:
+        remote = self._session.remote
+        found: dict[str, dict[str, Any]] = {}
+        try:
+            if len(indices) > FEW:
+                return {str(e["name"]): e for e in remote.entries(self._base, recursive=True)}
+            for i in indices:
+                name = self._files[i].name
+                found[name] = remote.entry(under(self._base, name))
+        except NotFound:  # somebody removed it just now
+            pass
+        return found
 
     def _same_after_all(self, unsure: Sequence[int]) -> set[int]:
         """Files that are there, of which nobody knew the digest here: now they are hashed."""

@@ -24,7 +24,7 @@ from paddlecloud.sdk.transfers.local_files import (
     changed_twice,
     hash_leaves,
     leaf_pieces,
-    read_small,
+    read_into,
 )
 from paddlecloud.sdk.transfers.planning import shares, under
 from paddlecloud.sdk.transfers.sessions import Session, Task
@@ -68,60 +68,78 @@ class Uploader:
     # --- many small files ------------------------------------------------------------------
 
     def send_batch(self, lane: Lane, files: Sequence[Found]) -> None:
+        """Files that changed since they were found, or arrived damaged, get a second chance."""
         refused = self._send_records(lane, files)
-        again = [file for file, error in refused if _may_pass(error)]
+        again = []
         for file, error in refused:
-            if not _may_pass(error):
+            if isinstance(error, PaddleCloudError) and not _may_pass(error):
                 self._session.fail(file.path, error)
-        if again:
-            for file, error in self._send_records(lane, again):
-                self._session.fail(file.path, error)
+            else:
+                again.append(file)
+        if not again:
+            return
+        for file, error in self._send_records(lane, [_found_again(file) for file in again]):
+            error = error if isinstance(error, PaddleCloudError) else changed_twice(file.path)
+            self._session.fail(file.path, error)
 
     def _send_records(
         self, lane: Lane, files: Sequence[Found]
-    ) -> list[tuple[Found, PaddleCloudError]]:
-        """One batch; what the server refused of it."""
+    ) -> list[tuple[Found, PaddleCloudError | Changed]]:
+        """One batch; what changed before it was read, and what the server refused of it."""
         session = self._session
         hashed_at_ns = time.time_ns()
-        body = bytearray(records.MAGIC)
+        sent, refused, body = self._fill_records(lane, files)
+        if not sent:
+            return refused
+        size_bytes = sum(file.size_bytes for file, _ in sent)
+        asked = query({"path": self._base, "files": len(sent), "bytes": str(size_bytes)})
+        answer = post_records(session, lane, routes.PFS_BATCH + asked, body, size_bytes)
+        errors = {int(i): error_from_json(error) for i, error in answer["refused"]}
+        learn, done, base = self._cache.learn, session.done, self._base
+        for index, (file, digest) in enumerate(sent):
+            if index not in errors:
+                learn(file, digest, hashed_at_ns)
+                size_bytes = file.size_bytes
+                done(file.path, under(base, file.name), size_bytes, size_bytes, "sent")
+        session.lost(sum(sent[index][0].size_bytes for index in errors))
+        return refused + [(sent[index][0], error) for index, error in sorted(errors.items())]
+
+    def _fill_records(
+        self, lane: Lane, files: Sequence[Found]
+    ) -> tuple[
+        list[tuple[Found, bytes]], list[tuple[Found, PaddleCloudError | Changed]], memoryview
+    ]:
+        """The stream of records, each file read straight into its place and hashed there."""
+        longest = sum(records.record_bytes(file.name, file.size_bytes) for file in files)
+        body = lane.scratch(len(records.MAGIC) + longest + len(records.END))
+        body[: len(records.MAGIC)] = records.MAGIC
+        at = len(records.MAGIC)
         sent: list[tuple[Found, bytes]] = []
+        refused: list[tuple[Found, PaddleCloudError | Changed]] = []
         for file in files:
+            kind = records.Kind.EXECUTABLE if file.executable else records.Kind.FILE
+            mtime_ns = file.mtime_ns if self._preserve_times else None
+            head = records.encode_head(kind, file.name, file.size_bytes, mtime_ns)
+            start = at + len(head)
+            content = body[start : start + file.size_bytes]
             try:
-                now, data = _read_still(file)
-            except LocalFault as fault:
-                session.fail(file.path, fault.error)
+                read_into(file, content)
+            except Changed as changed:
+                refused.append((file, changed))
                 continue
-            except Changed:
-                session.fail(file.path, changed_twice(file.path))
+            except LocalFault as fault:
+                self._session.fail(file.path, fault.error)
                 continue
             digest = leaf_hash()
-            digest.update(data)
-            kind = records.Kind.EXECUTABLE if now.executable else records.Kind.FILE
-            mtime_ns = now.mtime_ns if self._preserve_times else None
-            body += records.encode_head(kind, now.name, len(data), mtime_ns)
-            body += data
-            body += digest.digest()
-            sent.append((now, digest.digest()))
-        body += records.END
-        if not sent:
-            return []
-        size_bytes = sum(file.size_bytes for file, _ in sent)
-        answer = post_records(
-            session,
-            lane,
-            routes.PFS_BATCH
-            + query({"path": self._base, "files": len(sent), "bytes": str(size_bytes)}),
-            body,
-            size_bytes,
-        )
-        refused = {int(i): error_from_json(error) for i, error in answer["refused"]}
-        for index, (file, digest_bytes) in enumerate(sent):
-            if index not in refused:
-                self._cache.learn(file, digest_bytes, hashed_at_ns)
-                target = under(self._base, file.name)
-                session.done(file.path, target, file.size_bytes, file.size_bytes, "sent")
-        session.lost(sum(sent[index][0].size_bytes for index in refused))
-        return [(sent[index][0], error) for index, error in sorted(refused.items())]
+            digest.update(content)
+            found = digest.digest()
+            body[at:start] = head
+            end = start + file.size_bytes
+            body[end : end + len(found)] = found
+            at = end + len(found)
+            sent.append((file, found))
+        body[at : at + len(records.END)] = records.END
+        return sent, refused, body[: at + len(records.END)]
 
     # --- one large file --------------------------------------------------------------------
 
@@ -159,7 +177,9 @@ class Uploader:
         }
 
 
-def post_records(session: Session, lane: Lane, path: str, body: bytearray, size_bytes: int) -> Any:
+def post_records(
+    session: Session, lane: Lane, path: str, body: bytearray | memoryview, size_bytes: int
+) -> Any:
     """Send a stream of records until it is acknowledged; repeating one does no harm."""
     moved = 0
 
@@ -186,11 +206,12 @@ def fingerprint(file: Found) -> str:
     return hashlib.sha256(repr((*facts, file.size_bytes)).encode()).hexdigest()
 
 
-def _read_still(file: Found) -> tuple[Found, bytes]:
+def _found_again(file: Found) -> Found:
+    """As it is now; one that is gone is found missing when it is read."""
     try:
-        return read_small(file)
-    except Changed:
-        return read_small(file)
+        return found(file.name, file.path, os.stat(file.path))
+    except OSError:
+        return file
 
 
 def _may_pass(error: PaddleCloudError) -> bool:
