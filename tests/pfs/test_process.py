@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import select
 import signal
 import socket
 import ssl
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,26 @@ def test_refuses_to_start_with_a_sentence(
     assert words in ended.stderr
     assert "Traceback" not in ended.stderr
     assert ended.returncode in (code, 4)
+
+
+def test_is_started_by_its_verb(tmp_path: Path, cloud: FakeCloud) -> None:
+    run_file = tmp_path / "run"
+    words = [sys.executable, "-m", "paddlecloud", "pfsserver", "--root", str(tmp_path / "root")]
+    words += ["--server", cloud.url, "--port", "0", "--run-file", str(run_file)]
+    process = subprocess.Popen([*words, "--datacenter", "a", "--datacenter", "b", "--no-sync"])
+    try:
+        while not run_file.exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        facts = json.loads(run_file.read_text())
+        assert facts["pid"] == process.pid  # no process in between
+        alice = Running(tmp_path / "root", cloud.url, port=facts["port"]).as_user()
+        for name, status in (("a", 200), ("b", 200), ("c", 400)):
+            path = f"{PFS}/entries?path=/pfs/{name}/home/alice"
+            assert alice.get(path).status == status
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
 
 
 def test_says_when_its_port_or_its_root_is_taken(own_server: Running, tmp_path: Path) -> None:
@@ -201,38 +223,45 @@ def _is_healthy(caller: Caller) -> bool:
         return False  # refused so early that not even the refusal arrived
 
 
-def test_refuses_more_connections_than_it_can_hold(tmp_path: Path, cloud: FakeCloud) -> None:
-    running = Running(tmp_path / "root", cloud.url)
-    os.environ["PADDLECLOUD_PFS_MAX_CONNECTIONS"] = "5"
-    try:
-        running.start()
-    finally:
-        del os.environ["PADDLECLOUD_PFS_MAX_CONNECTIONS"]
-    alice = running.as_user()
-    path = f"{PFS}/uploads".encode()
-    half = b"POST " + path + b" HTTP/1.1\r\nHost: x\r\nAuthorization: Token alice\r\n"
-    half += b"Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n"
+@pytest.fixture
+def narrow(tmp_path: Path, cloud: FakeCloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    """A server for five connections."""
+    monkeypatch.setenv("PADDLECLOUD_PFS_MAX_CONNECTIONS", "5")
+    running = Running(tmp_path / "root", cloud.url).start()
+    yield running
+    running.stop()
+
+
+def test_closes_an_idle_connection_for_one_that_asks(narrow: Running) -> None:
+    alice = narrow.as_user()
     held = [alice.connect() for _ in range(5)]
-    try:
-        for sock in held:
-            sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert sock.recv(100).startswith(b"HTTP/1.1 200")
-        assert _is_healthy(alice)  # one that was idle made room
-        assert held[0].recv(100) == b""
-        held[0].close()
-        held[0] = alice.connect()
-        for sock in held:
-            sock.sendall(half)
-            assert sock.recv(100).startswith(b"HTTP/1.1 100")
-        with alice.connect() as one_more:
-            assert one_more.recv(100).startswith(b"HTTP/1.1 503")
-        held.pop().close()
-        while not _is_healthy(alice):
-            pass
-    finally:
-        for sock in held:
-            sock.close()
-        running.stop()
+    for sock in held:
+        sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert sock.recv(100).startswith(b"HTTP/1.1 200")
+    assert _is_healthy(alice)
+    (closed,), _, _ = select.select(held, [], [], 60)
+    assert closed.recv(100) == b""
+    for sock in held:
+        sock.close()
+
+
+def test_refuses_more_connections_than_it_can_hold(narrow: Running) -> None:
+    alice = narrow.as_user()
+    half = (
+        f"POST {PFS}/uploads HTTP/1.1\r\nHost: x\r\nAuthorization: Token alice\r\n"
+        "Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n"
+    ).encode()
+    held = [alice.connect() for _ in range(5)]
+    for sock in held:
+        sock.sendall(half)
+        assert sock.recv(100).startswith(b"HTTP/1.1 100")
+    with alice.connect() as one_more:
+        assert one_more.recv(100).startswith(b"HTTP/1.1 503")
+    held.pop().close()
+    while not _is_healthy(alice):
+        pass
+    for sock in held:
+        sock.close()
 
 
 # --- TLS ------------------------------------------------------------------------------------

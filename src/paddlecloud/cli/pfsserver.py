@@ -50,6 +50,18 @@ FLAGS = (
 _TEXTS = ("root", "server", "host", "run-file", "relay-secret", "server-ca", "tls-cert", "tls-key")
 
 
+def open_session(words: list[str]) -> Session:
+    """`--datacenter` is not the one of the configuration here, so the own flags come last."""
+    from paddlecloud.cli import everywhere
+    from paddlecloud.forms.faults import FaultList
+    from paddlecloud.forms.go_flags import parse
+
+    faults = FaultList()
+    parsed = parse(words, (*everywhere.FLAGS, *FLAGS), faults)
+    faults.raise_if_any()
+    return Session(parsed)
+
+
 def run(session: Session) -> int:
     local_platform.require_linux()
     parsed = session.parsed

@@ -27,6 +27,7 @@ class Cut(Exception):
 class Link:
     __slots__ = (
         "deadline_s",
+        "idle_since_s",
         "is_agreed",
         "is_registered",
         "moved_bytes",
@@ -48,6 +49,7 @@ class Link:
         self.wants = READ
         self.moved_bytes = 0  # since it last had to wait
         self.deadline_s = 0.0
+        self.idle_since_s = 0.0  # after a request; 0 before the first
         self.task: object | None = None  # what goes on when it is ready; None while idle
         self.is_registered = False
         self.is_agreed = True  # False until TLS is

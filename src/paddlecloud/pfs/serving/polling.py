@@ -69,7 +69,8 @@ class Poller:
             return
         link.task = None
         link.scanned_bytes = 0
-        link.deadline_s = time.monotonic() + (_HEAD_WITHIN_S if link.pending else _IDLE_S)
+        link.idle_since_s = time.monotonic()
+        link.deadline_s = link.idle_since_s + (_HEAD_WITHIN_S if link.pending else _IDLE_S)
         if link.pending or link.hides_bytes:
             self._collect(link)
         else:
@@ -155,11 +156,14 @@ class Poller:
 
     def _drop_an_idle_one(self) -> bool:
         """Room for who has a request; the one that was silent longest has to connect again."""
-        idle = [link for link in list(self._links.values()) if link.task is None]
-        idle = [link for link in idle if not link.pending and link.is_agreed]
+        idle = [
+            link
+            for link in list(self._links.values())
+            if link.task is None and link.idle_since_s and not link.pending
+        ]
         if not idle:
             return False
-        self._cut(min(idle, key=lambda link: link.deadline_s))
+        self._cut(min(idle, key=lambda link: link.idle_since_s))
         return True
 
     def _collect(self, link: Link) -> None:
