@@ -108,6 +108,8 @@ def test_lets_nobody_in_who_is_not_known(server: Running, user: Caller) -> None:
     forged = {"PFS_Relay": "x", "PFS_Caller": "e30="}
     assert server.anonymous.get(f"/api/v2/pfs/entries?path={HOME}", **forged).status == 401
     assert user.get(f"/api/v2/pfs/entries?path={HOME}").status == 403
+    secret = server.state / "secrets" / "pfs-relay"
+    assert secret.stat().st_mode & 0o777 == 0o600
 
 
 def test_the_file_server_s_own_port_asks_the_server_who_calls(
@@ -325,8 +327,9 @@ def test_serves_files_over_tls(make_server: Callable[..., Running]) -> None:
     assert get(port, path)[0] == 200
 
 
+@pytest.mark.parametrize("knows_secret", [False, True])
 def test_uses_a_file_server_that_runs_elsewhere(
-    make_server: Callable[..., Running], tmp_path: Path
+    make_server: Callable[..., Running], tmp_path: Path, knows_secret: bool
 ) -> None:
     server = make_server().start()  # to have a port and the secrets
     assert server.stop() == 0
@@ -335,6 +338,9 @@ def test_uses_a_file_server_that_runs_elsewhere(
     program = [sys.executable, "-m", "paddlecloud.pfs.serving", "--port", str(port)]
     program += ["--root", str(server.state / "pfs"), "--run-file", str(tmp_path / "run.json")]
     program += ["--server", f"http://127.0.0.1:{server.port}"]
+    if knows_secret:
+        program += ["--relay-secret", str(server.state / "secrets" / "pfs-relay")]
+        server.env["PADDLECLOUD_PFS_SECRET"] = "1"
     elsewhere = subprocess.Popen(program, stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 20
@@ -345,6 +351,10 @@ def test_uses_a_file_server_that_runs_elsewhere(
         server.start()
         _put_file(server.admin, f"{HOME}/x", b"there")
         assert _content(server.admin, f"{HOME}/x").body == b"there"
+        # Who has no token of his own is let in by our word, if that is known for ours.
+        url = server.admin.post("/api/v2/publications", {"path": f"{HOME}/x"}).json["url"]
+        published = server.anonymous.get(url.partition(str(server.port))[2])
+        assert published.status == (200 if knows_secret else 404)
         pfs = server.admin.get("/api/v2/status").json["pfs"]
         assert (pfs["port"], pfs["state"]) == (0, "outside")
         assert pfs["url"] == f"http://127.0.0.1:{port}"

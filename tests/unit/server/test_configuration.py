@@ -33,8 +33,14 @@ def test_reads_every_variable() -> None:
             "PADDLECLOUD_CLUSTER": "dc1",
             "PADDLECLOUD_ENGINE_TIMEOUT_S": "0.5",
             "PADDLECLOUD_MAX_PACKAGE_BYTES": "10",
+            "PADDLECLOUD_PFS_URL": "https://files.example/",
+            "PADDLECLOUD_PFS_SECRET": "1",
+            "PADDLECLOUD_STORAGE_BYTES": "1Ki",
+            "PADDLECLOUD_STORAGE_FILES": "1000",
         }
     )
+    assert (chosen.files.url, chosen.files.knows_secret) == ("https://files.example", True)
+    assert (chosen.files.storage_bytes, chosen.files.storage_files) == (1024, 1000)
     assert not chosen.listening.is_loopback
     assert chosen.listening.behind_tls_proxy
     assert chosen.listening.public_url == "https://cloud.example"
@@ -51,6 +57,11 @@ def test_reads_every_variable() -> None:
         ("PADDLECLOUD_TLS", "yes"),
         ("PADDLECLOUD_ENGINE_TIMEOUT_S", "0"),
         ("PADDLECLOUD_MAX_FILE_BYTES", "-1"),
+        ("PADDLECLOUD_PFS_PORT", "70000"),
+        ("PADDLECLOUD_PFS_URL", "cloud.example:8800"),
+        ("PADDLECLOUD_PFS_SECRET", "yes"),
+        ("PADDLECLOUD_STORAGE_BYTES", "100GB"),
+        ("PADDLECLOUD_STORAGE_FILES", "many"),
     ],
 )
 def test_refuses_a_bad_value_by_name(name: str, value: str) -> None:
@@ -71,7 +82,7 @@ def test_postgresql_is_one_setting() -> None:
         "PORT": "5433",
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {"sslmode": "require"},
+        "OPTIONS": {"connect_timeout": "10", "sslmode": "require"},
     }
 
 
