@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from paddlecloud.core.errors import Conflict, PaddleCloudError, error_from_json
 from paddlecloud.sdk.http import query
 from paddlecloud.sdk.transfers.connections import Lane
-from paddlecloud.sdk.transfers.downloading import each_on
+from paddlecloud.sdk.transfers.large_uploads import LargeUpload, each_on, fingerprint
 from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, read_small
 from paddlecloud.sdk.transfers.planning import batches, is_small
 from paddlecloud.sdk.transfers.sessions import Session, Task
-from paddlecloud.sdk.transfers.uploading import LargeUpload, fingerprint, post_records
+from paddlecloud.sdk.transfers.uploading import post_records
 from paddlecloud.sdk.transfers.walking import Found
 from paddlecloud.wire import records, routes
 from paddlecloud.wire.digests import leaf_hash

@@ -10,16 +10,16 @@ bit rot at rest are told apart. Called by `copying`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from paddlecloud.core.errors import Conflict, PaddleCloudError
 from paddlecloud.sdk.http import Cut, Response, query
 from paddlecloud.sdk.transfers.connections import Lane
+from paddlecloud.sdk.transfers.large_uploads import SPLIT_BYTES, Runner
 from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, cannot
 from paddlecloud.sdk.transfers.local_targets import Part
 from paddlecloud.sdk.transfers.planning import shares
 from paddlecloud.sdk.transfers.sessions import Session, Task
-from paddlecloud.sdk.transfers.uploading import SPLIT_BYTES, Runner
 from paddlecloud.wire import routes
 from paddlecloud.wire.digests import LEAF_BYTES, combine, leaf_bytes, leaf_count, leaf_hash
 
@@ -306,13 +306,3 @@ def _write(descriptor: int, piece: memoryview) -> None:
             written += os.write(descriptor, piece[written:])
     except OSError as error:
         raise cannot("write", "the downloaded file", error) from error
-
-
-def each_on(lane: Lane) -> Runner:
-    """Run the parts of one file one after the other, where other files take the other lanes."""
-
-    def run(tasks: Iterable[Task]) -> None:
-        for task in tasks:
-            task(lane)
-
-    return run

@@ -17,13 +17,13 @@ from typing import NamedTuple
 from paddlecloud.core.errors import Conflict, PaddleCloudError
 from paddlecloud.sdk.transfers.connections import Lane
 from paddlecloud.sdk.transfers.digest_cache import DigestCache, digest_of
-from paddlecloud.sdk.transfers.downloading import LargeDownload, each_on
+from paddlecloud.sdk.transfers.downloading import LargeDownload
 from paddlecloud.sdk.transfers.fetching import Fetcher
+from paddlecloud.sdk.transfers.large_uploads import SPLIT_BYTES, Runner, each_on
 from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, cannot, hash_file
 from paddlecloud.sdk.transfers.local_targets import LocalTarget, Part, mode_of, refusal
 from paddlecloud.sdk.transfers.planning import batches, doubles, is_small, under
 from paddlecloud.sdk.transfers.sessions import Session, Task
-from paddlecloud.sdk.transfers.uploading import SPLIT_BYTES, Runner
 from paddlecloud.sdk.transfers.walking import Found, Walk
 from paddlecloud.wire.digests import LEAF_BYTES
 

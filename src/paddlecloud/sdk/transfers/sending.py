@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from paddlecloud.core.errors import Conflict, NotFound
 from paddlecloud.sdk.transfers.connections import Lane
 from paddlecloud.sdk.transfers.digest_cache import DigestCache, digest_of
-from paddlecloud.sdk.transfers.downloading import each_on
+from paddlecloud.sdk.transfers.large_uploads import SPLIT_BYTES, each_on
 from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, hash_file
 from paddlecloud.sdk.transfers.planning import batches, doubles, is_small, under
 from paddlecloud.sdk.transfers.probing import Probing
 from paddlecloud.sdk.transfers.remote import NO_DIGEST, NO_SIZE
 from paddlecloud.sdk.transfers.sessions import Session, Task
-from paddlecloud.sdk.transfers.uploading import SPLIT_BYTES, Uploader
+from paddlecloud.sdk.transfers.uploading import Uploader
 from paddlecloud.sdk.transfers.walking import Walk
 
 TYPE_CHECKING = False

@@ -1,0 +1,258 @@
+"""Sending one large file, leaf by leaf, on one or several connections.
+
+It promises: every byte is hashed in the pass that sends it, and counts as sent only when the
+server's digest of what arrived is the same; a leaf that arrives as something else is sent once
+more; after any cut the server is asked what it has, and only the rest is sent; leaves that the old
+file at the place has too are copied there. `Changed` when the file does not stay the same. Called
+by `uploading` and `blobs`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from paddlecloud.core.errors import Conflict, NotFound, PaddleCloudError, error_from_json
+from paddlecloud.sdk.http import query
+from paddlecloud.sdk.transfers.connections import Lane
+from paddlecloud.sdk.transfers.digest_cache import split_leaves
+from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, hash_leaves, leaf_pieces
+from paddlecloud.sdk.transfers.planning import shares
+from paddlecloud.sdk.transfers.sessions import Session, Task
+from paddlecloud.sdk.transfers.walking import Found, is_same
+from paddlecloud.wire import routes
+from paddlecloud.wire.digests import LEAF_BYTES, combine, leaf_bytes, leaf_count
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+SPLIT_BYTES = 64 << 20  # from here on two connections send one file
+SETTLE_S = 0.25
+COMMITS = 3  # a server that keeps asking for more is not believed
+
+Runner = Callable[[Iterable[Task]], None]
+
+
+def each_on(lane: Lane) -> Runner:
+    """Run the parts of one file one after the other, where other files take the other lanes."""
+
+    def run(tasks: Iterable[Task]) -> None:
+        for task in tasks:
+            task(lane)
+
+    return run
+
+
+def fingerprint(file: Found) -> str:
+    """What makes an unfinished upload this file's: the same command finds it again."""
+    facts = (socket.gethostname(), os.path.realpath(file.path), file.inode, file.mtime_ns)
+    # Hashed: where a user keeps files is nobody else's business.
+    return hashlib.sha256(repr((*facts, file.size_bytes)).encode()).hexdigest()
+
+
+class LargeUpload:
+    """One upload of one file, over any number of cuts."""
+
+    def __init__(
+        self,
+        session: Session,
+        wish: dict[str, Any],
+        file: Found,
+        known: bytes | None,
+        *,
+        reuse: bool = True,
+    ) -> None:
+        self._may_reuse = reuse
+        self._session = session
+        self._wish = wish
+        self._file = file
+        self._leaves: list[bytes | None] = [None] * leaf_count(file.size_bytes)
+        if known is not None:
+            self._leaves = [*split_leaves(known)]
+        self._id = ""
+        self._resent: set[int] = set()
+        self._arrived: set[int] = set()  # leaves counted as progress
+        self._written: set[int] = set()  # leaves handed to the network since it was last asked
+        self._sent_bytes = 0
+        self._faults: list[Exception] = []
+        self.hashed_at_ns = time.time_ns()
+
+    @property
+    def leaves(self) -> bytes:
+        return b"".join(leaf for leaf in self._leaves if leaf is not None)
+
+    def send(self, lane: Lane, run: Runner, most_leaves: int | None) -> int:
+        """Until the file is stored; how many bytes travelled for it."""
+        patience = self._session.patience()
+        commits = 0
+        while True:
+            before = self._sent_bytes
+            try:
+                self._send_leaves(run, self._begin(lane), most_leaves)
+                if self._commit(lane):
+                    return self._sent_bytes
+                commits += 1
+                if commits >= COMMITS:
+                    raise _corrupted(self._wish, "the server keeps asking for the same parts")
+            except OSError as cut:
+                if self._sent_bytes - before >= LEAF_BYTES:
+                    patience.progressed()
+                self._session.wait_after(cut, patience)
+            except Changed:
+                self._abandon(lane)
+                raise
+
+    def _send_leaves(self, run: Runner, needed: Sequence[int], most_leaves: int | None) -> None:
+        """All of them, or the gravest of what went wrong; a cut leaves the other lane at work."""
+        self._faults.clear()
+        if needed:
+            run(self._tasks(needed, most_leaves))
+        if self._faults:
+            raise min(
+                self._faults, key=lambda fault: isinstance(fault, OSError)
+            )  # stable: first wins
+
+    def _begin(self, lane: Lane) -> list[int]:
+        """Ask what is there already; the leaves that still have to be sent."""
+        answer = lane.call("POST", routes.PFS_UPLOADS, self._wish)
+        received = {int(index): str(digest) for index, digest in answer["received"]}
+        if self._written.difference(received):
+            # It may still be reading what arrived before the cut: not to be sent again.
+            self._session.sleep(SETTLE_S)
+            self._written.clear()
+            answer = lane.call("POST", routes.PFS_UPLOADS, self._wish)
+            received = {int(index): str(digest) for index, digest in answer["received"]}
+        self._id = str(answer["id"])
+        hash_leaves(self._file, sorted(received), lane.view, self._leaves)
+        there = {index for index, digest in received.items() if self._is_mine(index, digest)}
+        base = answer.get("base")
+        if base and self._may_reuse:
+            there |= self._reuse(lane, [str(digest) for digest in base], there)
+        self._count(there)
+        return [index for index in range(len(self._leaves)) if index not in there]
+
+    def _is_mine(self, index: int, digest: str) -> bool:
+        if not 0 <= index < len(self._leaves):
+            return False
+        leaf = self._leaves[index]
+        return leaf is not None and leaf.hex() == digest
+
+    def _reuse(self, lane: Lane, base: list[str], there: set[int]) -> set[int]:
+        """Leaves the file that is stored there now has too: the server copies them itself."""
+        candidates = [
+            index for index in range(min(len(base), len(self._leaves))) if index not in there
+        ]
+        hash_leaves(self._file, candidates, lane.view, self._leaves)
+        same = [index for index in candidates if self._is_mine(index, base[index])]
+        if not same:
+            return set()
+        path = routes.fill(routes.PFS_UPLOAD_REUSE, id=self._id)
+        try:
+            answer = lane.call("POST", path, {"leaves": same})
+        except (NotFound, Conflict):  # it was replaced meanwhile: then they are sent
+            return set()
+        return {int(index) for index, digest in answer["leaves"] if self._is_mine(index, digest)}
+
+    def _count(self, there: set[int]) -> None:
+        """Make the progress shown what the server really has."""
+        size_bytes = self._file.size_bytes
+        new, gone = there - self._arrived, self._arrived - there
+        self._session.spared(sum(leaf_bytes(index, size_bytes) for index in new))
+        self._session.lost(sum(leaf_bytes(index, size_bytes) for index in gone))
+        self._arrived = set(there)
+
+    def _tasks(self, needed: Sequence[int], most_leaves: int | None) -> list[Task]:
+        ways = self._session.connections if self._file.size_bytes >= SPLIT_BYTES else 1
+
+        def task(share: list[tuple[int, int]]) -> Task:
+            def send(lane: Lane) -> None:
+                try:
+                    self._send_share(lane, share)
+                except (OSError, Changed, LocalFault, PaddleCloudError) as fault:
+                    self._faults.append(fault)
+
+            return send
+
+        return [task(share) for share in shares(needed, ways, most_leaves)]
+
+    def _send_share(self, lane: Lane, share: list[tuple[int, int]]) -> None:
+        wrong: list[int] = []
+        for first, end in share:
+            wrong += self._put(lane, first, end)
+        for index in wrong:
+            if index in self._resent or self._put(lane, index, index + 1):
+                raise _corrupted(self._wish, f"part {index} arrived changed, twice")
+            self._resent.add(index)
+
+    def _put(self, lane: Lane, first: int, end: int) -> list[int]:
+        """Send these leaves; those that arrived as something else."""
+        session, size_bytes = self._session, self._file.size_bytes
+        offset = first * LEAF_BYTES
+        length = min(end * LEAF_BYTES, size_bytes) - offset
+        on_the_way = 0
+
+        def pieces() -> Iterator[memoryview]:
+            nonlocal on_the_way
+            for piece in leaf_pieces(self._file, first, end, lane.view, self._leaves):
+                yield piece
+                on_the_way += len(piece)
+                if on_the_way % LEAF_BYTES == 0:
+                    self._written.add(first + on_the_way // LEAF_BYTES - 1)
+                session.moved(len(piece))
+                if self._faults and not isinstance(self._faults[0], OSError):
+                    raise Changed  # the other half has failed for good: all is in vain
+
+        path = routes.fill(routes.PFS_UPLOAD, id=self._id) + query({"offset": str(offset)})
+        right: list[int] = []
+        try:
+            answer = lane.send("PUT", path, pieces, length)
+            told = [str(digest) for digest in answer["leaves"]]
+            right = [first + i for i, digest in enumerate(told) if self._is_mine(first + i, digest)]
+        finally:
+            arrived = sum(leaf_bytes(index, size_bytes) for index in right)
+            session.lost(max(0, on_the_way - arrived))
+            self._sent_bytes += on_the_way
+            self._arrived.update(right)
+        kept = set(right)
+        return [index for index in range(first, end) if index not in kept]
+
+    def _commit(self, lane: Lane) -> bool:
+        """Whether it is stored now; False when leaves have to be sent once more."""
+        if not is_same(self._file, _stat(self._file.path)):
+            raise Changed
+        digest = combine([leaf or b"" for leaf in self._leaves]).hex()
+        path = routes.fill(routes.PFS_UPLOAD_COMMIT, id=self._id)
+        answer = lane.call("POST", path, {"digest": digest}, accept=(409,))
+        if "code" not in answer:
+            return True
+        if "missing" in answer or "leaves" in answer:
+            return False
+        raise error_from_json(answer)
+
+    def _abandon(self, lane: Lane) -> None:
+        """Best effort: what stays behind is swept by the server in time."""
+        if self._id:
+            try:
+                lane.call("DELETE", routes.fill(routes.PFS_UPLOAD, id=self._id), timeout_s=10.0)
+            except (OSError, PaddleCloudError):
+                pass
+
+
+def _stat(path: str) -> os.stat_result:
+    try:
+        return os.stat(path)
+    except OSError:
+        raise Changed from None
+
+
+def _corrupted(wish: dict[str, Any], what: str) -> PaddleCloudError:
+    path = str(wish.get("path") or "a file of the package")
+    return Conflict(
+        f"{path} was damaged on the way: {what}",
+        hint="the network changes data; nothing wrong was stored. Try again, or another network",
+        field=path,
+    )
