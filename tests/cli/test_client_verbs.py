@@ -161,6 +161,22 @@ def test_account_quota_keeps_what_is_not_named(server: ScriptedServer, run: Run)
     assert run("account", "quota", "bob", "-gpu", "many").code == 2
 
 
+def test_account_quota_leaves_storage_to_the_default_unless_it_is_named(
+    server: ScriptedServer, run: Run
+) -> None:
+    limits = {**LIMITS, "storage": "1Gi", "files": None}
+    server.routes["GET /api/v2/accounts"] = Answer({"items": [{**BOB, "limits": limits}]})
+    server.routes["PUT /api/v2/accounts/bob/quota"] = Answer({"limits": limits, "used": {}})
+    run("account", "quota", "bob", "-cpu", "4")
+    assert server.requests[-1].json == {**LIMITS, "cpu": "4"}
+    ran = run("account", "quota", "bob", "--storage", "1Gi", "--files", "none")
+    assert ran.out == "bob   memory 8Gi, storage 1Gi\n"
+    assert server.requests[-1].json == {**LIMITS, "storage": "1Gi", "files": None}
+    assert "--files many" in run("account", "quota", "bob", "--files", "many").err
+    wide = run("account", "list", "-o", "wide").out.splitlines()
+    assert wide[0].split()[-3:] == ["STORAGE", "FILES", "AGE"]
+
+
 def test_account_list_is_a_table(server: ScriptedServer, run: Run) -> None:
     server.routes["GET /api/v2/accounts"] = Answer({"items": [BOB]})
     assert run("account", "list").out == (

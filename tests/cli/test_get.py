@@ -160,6 +160,26 @@ def test_quota_as_the_first_client_spelt_it(server: ScriptedServer, run: Run) ->
     assert wide[2].split() == ["Memory", "10Gi", "1Gi"]
 
 
+def test_quota_shows_limits_of_storage_where_there_are_any(
+    server: ScriptedServer, run: Run
+) -> None:
+    limits = {"cpu": None, "memory": None, "gpu": None, "replicas": None}
+    limits |= {"storage": "1Gi", "files": 100}
+    server.routes["GET /api/v2/quota"] = Answer({"limits": limits, "used": {}})
+    server.routes["GET /api/v2/status"] = Answer({})
+    server.routes["GET /api/v2/whoami"] = Answer({"name": "alice", "clusters": ["local"]})
+    usage = {"used_bytes": 5 << 20, "used_files": 7}
+    server.routes["GET /api/v2/pfs/usage"] = Answer(usage)
+    assert run("get", "quota").out.splitlines()[-2:] == ["Storage        1Gi", "Files          100"]
+    wide = run("get", "quota", "-o", "wide").out.splitlines()
+    assert [line.split() for line in wide[-2:]] == [
+        ["Storage", "1Gi", "5.0", "MiB"],
+        ["Files", "100", "7"],
+    ]
+    (asked,) = server.asked("GET", "/api/v2/pfs/usage")
+    assert asked.query["path"] == "/pfs/local/home/alice"
+
+
 def test_jobs_verb_as_in_the_design(server: ScriptedServer, run: Run) -> None:
     server.routes[JOBS] = page(job("paddle-job", account="user1@gmail.com"))
     lines = run("jobs").out.splitlines()

@@ -214,6 +214,23 @@ def _wide_worker(replica: ReplicaShape) -> Row:
 _QUOTA_ROWS = (("Memory", "memory"), ("CPU", "cpu"), ("GPU", "gpu"), ("MaxParallism", "replicas"))
 
 
+_STORED_ROWS = (("Storage", "storage"), ("Files", "files"))
+
+
+def _stored(session: Session) -> dict[str, str]:
+    """What counts against the limits of storage: the file server knows."""
+    from paddlecloud.cli import sizes
+    from paddlecloud.core.errors import PaddleCloudError
+
+    try:
+        me = session.client.whoami()
+        used = session.client.files.usage(f"/pfs/{me['clusters'][0]}/home/{me['name']}")
+    except PaddleCloudError as error:
+        session.note(f"note: what is stored is not known: {error.message}")
+        return {}
+    return {"storage": sizes.binary(used["used_bytes"]), "files": str(used["used_files"])}
+
+
 def _quota(session: Session) -> int:
     quota = session.client.quota()
     form = session.parsed.text("o", "table")
@@ -228,10 +245,11 @@ def _quota(session: Session) -> int:
     for word, key in _QUOTA_ROWS:
         limit = limits.get(key)
         rows.append([word, tables.NIL if limit is None else str(limit), str(used.get(key, 0))])
-    for word, key in (("Storage", "storage"), ("Files", "files")):
-        if limits.get(key) is not None:  # used: `paddlecloud pfs du` counts it
-            rows.append([word, str(limits[key]), tables.NIL])
     columns = 3 if form == "wide" else 2
+    stored = [pair for pair in _STORED_ROWS if limits.get(pair[1]) is not None]
+    shown = _stored(session) if stored and form == "wide" else {}
+    for word, key in stored:
+        rows.append([word, str(limits[key]), shown.get(key, tables.NIL)])
     headers = ("RESOURCE", "LIMIT", "USED")[:columns]
     session.write(tables.render(headers, [row[:columns] for row in rows], session.terminal))
     return 0
