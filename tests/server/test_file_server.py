@@ -383,3 +383,16 @@ def test_many_relayed_requests_at_once(user: Caller) -> None:
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_a_stop_cuts_what_still_goes_through(make_server: Callable[..., Running]) -> None:
+    server = make_server().start()
+    _put_file(server.admin, f"{HOME}/big", bytes(64 * MIB))
+    slow = server.admin.connect()
+    slow.request("GET", f"/api/v2/pfs/content?path={HOME}/big", headers=server.admin.headers())
+    assert slow.getresponse().status == 200
+    with _watched(_child(server)) as has_ended:
+        assert server.stop() == 0
+        assert has_ended()
+    slow.close()
+    assert "Traceback" not in server.log.read_text()

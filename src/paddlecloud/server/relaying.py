@@ -93,6 +93,9 @@ class Relays:
         try:
             own = relay.header(b"authorization").decode("latin-1")
             await relay.run(self._files.target(), self._files.proof(own, relay.errand.facts))
+        except asyncio.CancelledError:
+            # Only a server that stops cancels, after it has waited: a cut, and no fault of ours.
+            log.warning("the stop cuts a transfer")
         finally:
             self._open -= 1
 

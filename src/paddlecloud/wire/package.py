@@ -7,10 +7,11 @@
 
 The digest of a package is the SHA-256 of the whole stream in hex. The same folder always gives
 the same stream: entries are sorted by the UTF-8 bytes of their paths, `dirs` names only the
-directories nothing else implies, the JSON has one spelling. The SDK walks and sends, the server
-receives and writes; this module is bytes in, values out, and trusts nothing it is given: a
-manifest that passes `parse_manifest` holds only relative NFC paths that can be created below any
-directory without leaving it and without two entries meeting.
+directories nothing else implies, the JSON has one spelling. Packages were sent and kept like this
+before there were snapshots (`wire.snapshots`, which takes its rules of names from here); what is
+kept is still read, so that old jobs can be run again. This module is bytes in, values out, and
+trusts nothing it is given: a manifest that passes `parse_manifest` holds only relative NFC paths
+that can be created below any directory without leaving it and without two entries meeting.
 """
 
 from __future__ import annotations
@@ -101,11 +102,6 @@ def encode_header(manifest: Manifest) -> bytes:
     }
     raw = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     return MAGIC + len(raw).to_bytes(8, "big") + raw
-
-
-def stream_bytes(manifest: Manifest) -> int:
-    """The length of the whole stream."""
-    return len(encode_header(manifest)) + manifest.total_bytes
 
 
 # --- reading ---------------------------------------------------------------------------------
