@@ -216,6 +216,33 @@ def test_holds_no_thread_and_little_memory_for_slow_clients(own_server: Running)
             sock.close()
 
 
+def test_keeps_no_long_lists_in_memory_for_slow_readers(own_server: Running) -> None:
+    alice = own_server.as_user()
+    names = {f"{number:05d}-{'n' * 200}": b"" for number in range(6000)}
+    assert batch(alice, _HOME, stream(names), 6000, 0).json["stored"] == 6000
+    path = f"{PFS}/entries?limit=10000&path={_HOME}"
+    whole = alice.get(path).body
+    assert len(whole) > 1_000_000
+    before = own_server.memory_bytes()
+    socks = []
+    for _ in range(60):
+        sock = alice.connect()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.sendall(
+            f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Token alice\r\n"
+            "Connection: close\r\n\r\n".encode()
+        )
+        socks.append(sock)
+    try:
+        for sock in socks:
+            assert sock.recv(15) == b"HTTP/1.1 200 OK"
+        assert own_server.memory_bytes() - before < 30 << 20
+        assert read_all(socks[0]).partition(b"\r\n\r\n")[2] == whole
+    finally:
+        for sock in socks:
+            sock.close()
+
+
 def _is_healthy(caller: Caller) -> bool:
     try:
         return caller.get("/healthz").status == 200

@@ -234,7 +234,3 @@ class InHand:
                 self._counts[owner.account_id] = count
             else:
                 del self._counts[owner.account_id]
-
-    @property
-    def total(self) -> int:
-        return sum(self._counts.values())

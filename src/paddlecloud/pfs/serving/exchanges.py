@@ -7,6 +7,7 @@ too late for another.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ JSON = "application/json"
 JSON_BODY_BYTES = 1 << 20
 _JSON_WITHIN_S = 60.0
 _SEND_FILE_BYTES = 4 << 20
+_KEPT_BYTES = 256 << 10  # of an answer its reader is slow to take; more goes to the disk
 _LINGER_S = 2.0
 _PHRASES = {
     200: "OK",
@@ -60,7 +62,7 @@ encode_json = msgspec.json.Encoder().encode
 
 
 class Exchange:
-    def __init__(self, task: Task, head: Head) -> None:
+    def __init__(self, task: Task, head: Head, spill_folder: str = "") -> None:
         self.task = task
         self.head = head
         self.link = task.link
@@ -70,6 +72,7 @@ class Exchange:
         self.keeps_alive = head.keeps_alive
         self.has_begun = False
         self._is_chunked = False
+        self._spill_folder = spill_folder
 
     # --- the body ---------------------------------------------------------------------------
 
@@ -155,17 +158,40 @@ class Exchange:
         return ("\r\n".join(text) + "\r\n\r\n").encode("latin-1")
 
     def send(self, data: bytes | memoryview) -> Waiting:
-        """`data` is kept while waiting, so it is small, or bytes nobody else writes to."""
+        """`data` is kept while waiting, in memory or, if it is long, on the disk."""
         sent = self.link.send(data)
         if sent == len(data):
             return
         rest = memoryview(bytes(data) if isinstance(data, memoryview) else data)[sent or 0 :]
+        if len(rest) > _KEPT_BYTES and (fd := self._spill(rest)) is not None:
+            length, rest, data = len(rest), memoryview(b""), b""
+            try:
+                yield from self.send_file(fd, 0, length)
+            finally:
+                os.close(fd)
         while rest:
             sent = self.link.send(rest)
             if sent is None:
                 yield self.link.wants
             else:
                 rest = rest[sent:]
+
+    def _spill(self, rest: memoryview) -> int | None:
+        """A nameless file with what a slow reader has not taken: a thousand of them must not
+        hold a thousand long lists in memory. None where there can be no such file."""
+        if not self._spill_folder:
+            return None
+        try:
+            fd = os.open(self._spill_folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        except OSError:
+            return None
+        try:
+            while rest:
+                rest = rest[os.write(fd, rest) :]
+        except OSError:
+            os.close(fd)
+            return None
+        return fd
 
     def send_file(self, fd: int, offset: int, length: int) -> Waiting:
         """By sendfile: nothing is read into this process."""

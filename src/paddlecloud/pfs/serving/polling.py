@@ -13,6 +13,7 @@ import logging
 import os
 import select
 import socket
+import threading
 import time
 from collections.abc import Callable
 
@@ -50,6 +51,7 @@ class Poller:
         self._alarm = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._is_listening = False
         self.is_stopping = False
+        self.knows_of_stop = threading.Event()  # `has_work` is true of everything sent before
         self._is_cutting = False
         self._has_ended = False
         self.pool: Pool  # the first to get a request; set before `run`
@@ -67,17 +69,18 @@ class Poller:
         if self.is_stopping and not link.pending:
             self.forget(link)
             return
-        link.task = None
         link.scanned_bytes = 0
         link.idle_since_s = time.monotonic()
         link.deadline_s = link.idle_since_s + (_HEAD_WITHIN_S if link.pending else _IDLE_S)
+        link.task = None  # last: from here on the sweep may look at it
         if link.pending or link.hides_bytes:
             self._collect(link)
         else:
             self._arm(link, READ)
 
     def forget(self, link: Link) -> None:
-        self._links.pop(link.fileno(), None)
+        if self._links.get(link.fileno()) is link:
+            del self._links[link.fileno()]
         link.close()
 
     def stop(self) -> None:
@@ -89,6 +92,12 @@ class Poller:
         """The stop does not wait any longer for what is parked."""
         self._is_cutting = True
         os.eventfd_write(self._alarm, 1)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a request is under way, however far."""
+        links = list(self._links.values())
+        return any(link.task is not None or link.pending for link in links)
 
     def end(self) -> None:
         self._has_ended = True
@@ -234,12 +243,16 @@ class Poller:
                 self._cut(link)
 
     def _wind_down(self) -> None:
-        if self.is_stopping:
-            self._listen(False)
-            for link in list(self._links.values()):
-                is_idle = link.task is None and not link.pending
-                if is_idle or (self._is_cutting and link.task is not _BUSY):
-                    self._cut(link)
+        if not self.is_stopping:
+            return
+        self._listen(False)
+        for link in list(self._links.values()):
+            if link.task is None and not link.pending and not link.hides_bytes:
+                self._collect(link)  # what was asked before the stop is answered
+            is_idle = link.task is None and not link.pending
+            if is_idle or (self._is_cutting and link.task is not _BUSY):
+                self._cut(link)
+        self.knows_of_stop.set()
 
     def _cut(self, link: Link) -> None:
         task, link.task = link.task, _BUSY

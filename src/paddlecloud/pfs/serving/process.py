@@ -109,7 +109,7 @@ def _serve(
     gc.enable()
     try:
         _tend(has_stopped, service)
-        _finish(service, poller, pools, thread)
+        _finish(poller, pools, thread)
         service.flush()
     finally:
         if settings.run_file is not None:
@@ -126,15 +126,14 @@ def _tend(has_stopped: threading.Event, service: Service) -> None:
             _log.exception("the housekeeping of the file store failed")
 
 
-def _finish(
-    service: Service, poller: Poller, pools: tuple[Pool, ...], thread: threading.Thread
-) -> None:
+def _finish(poller: Poller, pools: tuple[Pool, ...], thread: threading.Thread) -> None:
     until_s = time.monotonic() + _STOP_WITHIN_S
-    _wait(service, until_s)
+    poller.knows_of_stop.wait(_STOP_WITHIN_S)
+    _wait(poller, until_s)
     for pool in pools:
         pool.is_ending = True
     poller.cut()
-    _wait(service, until_s + 1.0)
+    _wait(poller, until_s + 1.0)
     for pool in pools:
         pool.stop()
     for pool in pools:
@@ -143,8 +142,8 @@ def _finish(
     thread.join(1.0)
 
 
-def _wait(service: Service, until_s: float) -> None:
-    while service.requests_in_hand and time.monotonic() < until_s:
+def _wait(poller: Poller, until_s: float) -> None:
+    while poller.has_work and time.monotonic() < until_s:
         time.sleep(0.02)
 
 

@@ -56,6 +56,7 @@ class Service:
         self._legacy: LegacyFiles | None = None
         self._legacy_lock = threading.Lock()
         self.max_file_bytes = max_file_bytes
+        self._spill_folder = str(store.places.hidden)
         self._callers = callers
         self._in_hand = InHand(max_requests_per_account)
         self._find = Finder(table.ROWS, handlers)
@@ -85,10 +86,6 @@ class Service:
         if self._legacy is not None:
             self._legacy.flush()
 
-    @property
-    def requests_in_hand(self) -> int:
-        return self._in_hand.total
-
     def begin(self, task: Task, raw_head: bytes) -> Steps:
         dialect = "v2"
         task.account_id = 0
@@ -96,7 +93,7 @@ class Service:
         try:
             if not raw_head:
                 raise HeadTooLarge("the head of a request may have 64 KiB")
-            exchange = Exchange(task, parse_head(raw_head))
+            exchange = Exchange(task, parse_head(raw_head), self._spill_folder)
             dialect = _dialect_of(exchange.head.raw_path)
             if self.poller.is_stopping:
                 exchange.keeps_alive = False
