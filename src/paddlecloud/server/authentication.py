@@ -60,6 +60,7 @@ class _Memory:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: dict[str, tuple[Principal, float]] = {}
+        self.generation = 0  # what was looked up before the last clearing is not remembered
 
     def find(self, proof: str) -> Principal | None:
         entry = self._known.get(proof)
@@ -67,14 +68,19 @@ class _Memory:
             return None
         return entry[0]
 
-    def keep(self, proof: str, principal: Principal, trust_s: float = _TRUST_S) -> None:
+    def keep(
+        self, proof: str, principal: Principal, generation: int, trust_s: float = _TRUST_S
+    ) -> None:
         with self._lock:
+            if generation != self.generation:
+                return
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             self._known[proof] = (principal, time.monotonic() + trust_s)
 
     def clear(self) -> None:
         with self._lock:
+            self.generation += 1
             self._known.clear()
 
 
@@ -125,6 +131,7 @@ def _by_token(token: str) -> Principal:
     known = _memory.find(proof)
     if known is not None:
         return known
+    generation = _memory.generation
     rows = fetch(
         "SELECT a.id, a.username, a.is_staff, t.job_id, t.expires_at, a.is_active, t.last_used_at"
         " FROM accounts_apitoken t JOIN accounts_account a ON a.id = t.account_id"
@@ -140,8 +147,10 @@ def _by_token(token: str) -> Principal:
     if not job_id and (last_used_at or 0.0) < now - USE_NOTED_EVERY_S:
         _note_use(proof, now)
     principal = Principal(account_id, name, bool(is_staff) and not job_id, job_id or "")
+    if job_id:
+        return principal  # looked up each time: it ends with the run, whoever is told first
     trust_s = _TRUST_S if expires_at is None else min(_TRUST_S, expires_at - now)
-    _memory.keep(proof, principal, trust_s)
+    _memory.keep(proof, principal, generation, trust_s)
     return principal
 
 
@@ -173,8 +182,9 @@ def _by_password(credentials: str, address: str) -> Principal:
     proof = hmac.new(_boot_key, credentials.encode(), "sha256").hexdigest()
     principal = _memory.find(proof)
     if principal is None:
+        generation = _memory.generation
         principal = logins.check_password(name, password, address)
-        _memory.keep(proof, principal)
+        _memory.keep(proof, principal, generation)
     return principal
 
 

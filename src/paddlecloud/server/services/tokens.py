@@ -11,10 +11,9 @@ import time
 
 from django.conf import settings
 
-from paddlecloud.server import authentication
 from paddlecloud.server.accounts.models import ApiToken
 from paddlecloud.server.authentication import derived_token, new_token, token_digest
-from paddlecloud.server.database import after_commit, writing
+from paddlecloud.server.database import writing
 from paddlecloud.server.jobs.models import Job
 from paddlecloud.server.process import here
 
@@ -53,5 +52,4 @@ def job_environment(job: Job) -> dict[str, str]:
 
 def revoke_job_tokens(job_id: str) -> None:
     """The run has ended. Call inside `writing()`."""
-    if ApiToken.objects.filter(job_id=job_id).delete()[0]:
-        after_commit(authentication.forget_all)
+    ApiToken.objects.filter(job_id=job_id).delete()
