@@ -64,6 +64,12 @@ def test_the_summary_is_one_line(files: ScriptedFiles, run: Run) -> None:
     assert ran.out == "6,000 files, 2.0 GiB: sent 0.8 GiB, already there 1.2 GiB, 1.1 s\n"
 
 
+def test_a_folder_that_is_fetched_is_named(files: ScriptedFiles, run: Run) -> None:
+    many(files)
+    ran = run("pfs", "cp", f"{HOME}/job_word_emb/output", "./output")
+    assert ran.out.startswith(f"Downloading {HOME}/job_word_emb/output ... Done\n6,000 files, ")
+
+
 def test_one_file_is_named(files: ScriptedFiles, run: Run) -> None:
     one(files, f"{HOME}/model", "model")
     ran = run("pfs", "cp", f"{HOME}/model", "./")

@@ -10,8 +10,8 @@ prints, never follows a link, and never writes outside the target it was given.
     files.sync("/pfs/local/home/alice/d/", "./d", delete=True)
 
 Each side is local or `/pfs/...`. As with rsync, `src` is the folder and `src/` what is in it: a
-folder always goes *into* the target, whether that exists or not, so that running the same call
-again means the same. A single file becomes the target itself unless the target ends in `/`, is a
+folder goes *into* the target, whether that exists or not, so that running the same call again means
+the same; only a target that ends in the folder's own name is the folder (`data` to `.../data`). A single file becomes the target itself unless the target ends in `/`, is a
 directory, or there are several sources.
 """
 

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 USAGE = "paddlecloud pfs cp [-r] [-f] [-n] [-p] [-v] SOURCE ... TARGET"
 HELP = """
-SOURCE or TARGET begins with /pfs/; everything else is local. A folder needs -r: SRC is the folder
-itself and goes into TARGET, SRC/ is what is in it. A file becomes TARGET, or goes into it if
-TARGET ends in / or is a folder. Patterns (* ? [..]) under /pfs are looked up there; quote them.
+SOURCE or TARGET begins with /pfs/; everything else is local. To send a folder takes -r, to fetch one
+does not. SRC is the folder itself and goes into TARGET (or becomes it, if TARGET ends in the same
+name), SRC/ is what is in it. A file becomes TARGET, or goes into it if TARGET ends in / or is a
+folder. Patterns (* ? [..]) under /pfs are looked up there; quote them.
 
 Files that are the same on both sides are not sent again. Stopped or cut off, run it again: it
 goes on from there. Nothing is seen under its name before it is complete.
@@ -31,7 +32,7 @@ goes on from there. Nothing is seen under its name before it is complete.
 Examples:
   paddlecloud pfs cp -r ./data /pfs/local/home/alice/
   paddlecloud pfs cp a.gz b.gz /pfs/local/home/alice/data/
-  paddlecloud pfs cp -r /pfs/local/home/alice/jobs/wide-deep/output ./
+  paddlecloud pfs cp /pfs/local/home/alice/jobs/wide-deep/output ./output
   paddlecloud pfs cp '/pfs/local/home/alice/data/part-*' ./parts/
 """
 
@@ -76,7 +77,7 @@ def copy(session: Session, chunk_unit_bytes: int, told: Told | None = None) -> i
         return session.client.files.copy(
             sources,
             target,
-            recursive=session.parsed.switch("r"),
+            recursive=session.parsed.switch("r") or way is transfer.DOWN,
             replace=replace,
             preserve_times=session.parsed.switch("p"),
             chunk_bytes=chunk_bytes,

@@ -101,7 +101,8 @@ class Teller:
         self.only_source = sources[0] if len(sources) == 1 else ""
         self._session = session
         self._told = told
-        # `Downloading <source> ... Done`, for one file from one source.
+        # `Downloading <source> ... Done`, for one file, or whatever is fetched, from one source.
+        self._is_for_many = way is DOWN
         self._head = (
             f"{way.doing} {paths.shown(sources[0])} ... " if has_head and len(sources) == 1 else ""
         )
@@ -127,7 +128,8 @@ class Teller:
         self.line.refresh()
 
     def _open_head(self, planned: Planned) -> None:
-        if planned.files != 1 or planned.same_files:
+        is_known = planned.same_files == planned.files
+        if is_known or (planned.files != 1 and not self._is_for_many):
             self._head = ""
         elif self._head and not self.line.is_live:  # a line being redrawn would write over it
             self._session.write(self._head)

@@ -68,7 +68,7 @@ def place(
             hint="several files, or a folder, need a directory to go to",
             field=target,
         )
-    if not into:
+    if not into or _is_itself(sources, are_folders, target, separators):
         trimmed = target.rstrip(separators)
         name = source_of(target, separators).name
         base = trimmed[: len(trimmed) - len(name)]
@@ -79,6 +79,15 @@ def place(
             raise InvalidInput(f"{source.text} is no folder", field=source.text)
         names.append("" if source.is_contents else source.name)
     return Placed(target.rstrip(separators) or target[:1], tuple(names))
+
+
+def _is_itself(
+    sources: Sequence[Source], are_folders: Sequence[bool], target: str, separators: str
+) -> bool:
+    """`output` to `./output`: nobody means `./output/output`, whether it exists or not."""
+    source, goal = sources[0], source_of(target, separators)
+    is_one_folder = len(sources) == 1 and are_folders[0] and not source.is_contents
+    return is_one_folder and not goal.is_contents and goal.name == source.name
 
 
 def under(prefix: str, name: str) -> str:

@@ -66,6 +66,11 @@ PLACES = [
     ("d", True, f"{HOME}/x", "", f"{HOME}/x", "d"),
     ("d", True, f"{HOME}/x", "directory", f"{HOME}/x", "d"),
     ("d", True, f"{HOME}/x/", "directory", f"{HOME}/x", "d"),
+    # but it is the target that has its own name: nobody means d/d
+    ("d", True, f"{HOME}/d", "", HOME, "d"),
+    ("d", True, f"{HOME}/d", "directory", HOME, "d"),
+    ("d", True, f"{HOME}/d/", "", f"{HOME}/d", "d"),
+    (f"{HOME}/jobs/a/output", True, "./output", "", ".", "output"),
     # its contents too
     ("d/", True, f"{HOME}/x", "", f"{HOME}/x", ""),
     ("d/", True, f"{HOME}/x", "directory", f"{HOME}/x", ""),
