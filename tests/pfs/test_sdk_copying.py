@@ -28,6 +28,7 @@ from tests.pfs.sdk_fixtures import (
     stored,
     tree,
 )
+from tests.pfs.sdk_service import HOME, Service
 
 __all__ = ["base", "files", "own_cache", "service", "stored", "tree"]  # fixtures
 
@@ -190,6 +191,18 @@ def test_several_sources_and_patterns(
         files.copy([f"{base}/in/*.nope"], str(tmp_path / "got"))
     with pytest.raises(NotFound, match="nothing matches"):
         files.copy([str(tmp_path / "*.nope")], base)
+
+
+def test_a_folder_called_like_the_home_goes_into_it(
+    files: Files, service: Service, tmp_path: Path
+) -> None:
+    (tmp_path / "alice").mkdir()
+    (tmp_path / "alice/f").write_text("x")
+    for target in (HOME, HOME + "/"):
+        check(files.copy([str(tmp_path / "alice")], target, recursive=True))
+    assert service.stored("alice/f").read_text() == "x"
+    assert not service.stored("f").exists()
+    files.remove([f"{HOME}/alice"], recursive=True)
 
 
 def test_two_sources_that_would_be_one_file_are_both_refused(

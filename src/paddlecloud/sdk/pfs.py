@@ -11,8 +11,9 @@ prints, never follows a link, and never writes outside the target it was given.
 
 Each side is local or `/pfs/...`. As with rsync, `src` is the folder and `src/` what is in it: a
 folder goes *into* the target, whether that exists or not, so that running the same call again means
-the same; only a target that ends in the folder's own name is the folder (`data` to `.../data`). A single file becomes the target itself unless the target ends in `/`, is a
-directory, or there are several sources.
+the same; only a target that ends in the folder's own name is the folder (`data` to `.../data`). A
+single file becomes the target itself unless the target ends in `/`, is a directory, or there are
+several sources.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-BUFFER_BYTES = 1 << 20
+BUFFER_BYTES = 1 << 19  # what a core's own cache holds between reading, hashing and sending
 PROBE_TIMEOUT_S = 4.0  # for the data port, behind which a firewall may swallow everything
 CONNECT_TIMEOUT_S = 10.0
 STALL_TIMEOUT_S = 60.0  # not one byte moved

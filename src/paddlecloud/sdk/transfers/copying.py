@@ -128,6 +128,8 @@ class Copying:
     def _place_remote(
         self, sources: Sequence[Source], folders: Sequence[bool], target: str
     ) -> Placed:
+        if PfsPath.parse(target).is_root:
+            target = target.rstrip("/") + "/"  # a home is never one of the things put there
         target_is = ""
         if len(sources) > 1 or not (target.endswith("/") or any(folders)):
             target_is = self._session.remote.kind(target)
