@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 USAGE = "paddlecloud pfs cp [-r] [-f] [-n] [-p] [-v] SOURCE ... TARGET"
 HELP = """
-SOURCE or TARGET begins with /pfs/; everything else is local. To send a folder takes -r, to fetch one
-does not. SRC is the folder itself and goes into TARGET (or becomes it, if TARGET ends in the same
-name), SRC/ is what is in it. A file becomes TARGET, or goes into it if TARGET ends in / or is a
-folder. Patterns (* ? [..]) under /pfs are looked up there; quote them.
+SOURCE or TARGET begins with /pfs/; everything else is local. To send a folder takes -r, to fetch
+one does not. SRC is the folder itself and goes into TARGET (or becomes it, if TARGET ends in the
+same name), SRC/ is what is in it. A file becomes TARGET, or goes into it if TARGET ends in / or is
+a folder. Patterns (* ? [..]) under /pfs are looked up there; quote them.
 
 Files that are the same on both sides are not sent again. Stopped or cut off, run it again: it
 goes on from there. Nothing is seen under its name before it is complete.
