@@ -27,6 +27,7 @@ PURE_PARTS = {
     "blake3": {"blake3"},
     "http": {"HTTPStatus", "HTTPMethod"},
     "io": {"StringIO", "BytesIO"},
+    "mmap": {"mmap"},  # for memory that is no file's
     "pathlib": {"PurePath", "PurePosixPath", "PureWindowsPath"},
     "urllib": {"parse"},
 }

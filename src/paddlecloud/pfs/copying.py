@@ -20,6 +20,7 @@ from paddlecloud.pfs.listing import walk
 from paddlecloud.pfs.owners import Owner, Places
 from paddlecloud.pfs.publishing import Draft, Services, dress, sync_directories
 from paddlecloud.pfs.shapes import Copied
+from paddlecloud.wire.buffers import buffer as new_buffer
 from paddlecloud.wire.pfspath import PfsPath
 
 _AT_ONCE_BYTES = 64 << 20
@@ -71,7 +72,7 @@ def _copy_range(source: int, target: int, at: int, end: int) -> int:
 
 
 def _by_hand(source: int, target: int, at: int, end: int) -> int:
-    buffer = memoryview(bytearray(_PIECE_BYTES))
+    buffer = new_buffer(_PIECE_BYTES)
     start = at
     while at < end:
         n_read = os.preadv(source, [buffer[: end - at]], at)

@@ -15,6 +15,7 @@ from paddlecloud.core.errors import Conflict
 from paddlecloud.pfs import syscalls
 from paddlecloud.pfs.index import Index, Known
 from paddlecloud.pfs.promises import Times
+from paddlecloud.wire.buffers import buffer as new_buffer
 from paddlecloud.wire.digests import LEAF_BYTES, combine, leaf_count, leaf_hash
 
 _READ_BYTES = 1 << 20
@@ -75,7 +76,7 @@ def is_same(one: os.stat_result, other: os.stat_result) -> bool:
 
 def read_leaves(fd: int, size_bytes: int) -> list[bytes] | None:
     """The digests of all leaves; None when the file is shorter than it was said to be."""
-    buffer = memoryview(bytearray(min(_READ_BYTES, max(1, size_bytes))))
+    buffer = new_buffer(min(_READ_BYTES, max(1, size_bytes)))
     leaves = []
     for index in range(leaf_count(size_bytes)):
         leaf = read_leaf(fd, index, size_bytes, buffer)

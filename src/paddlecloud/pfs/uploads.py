@@ -28,6 +28,7 @@ from paddlecloud.pfs.publishing import Draft, Services
 from paddlecloud.pfs.receiving import Receiver
 from paddlecloud.pfs.shapes import Entry, UploadRow, UploadWish
 from paddlecloud.pfs.usage import Reservation
+from paddlecloud.wire.buffers import buffer as new_buffer
 from paddlecloud.wire.digests import (
     DIGEST_BYTES,
     LEAF_BYTES,
@@ -133,7 +134,7 @@ class Upload:
 
     def _believe_only_what_is_there(self) -> None:
         """A power cut may have lost bytes whose digest was kept."""
-        buffer = memoryview(bytearray(_COPY_BYTES))
+        buffer = new_buffer(_COPY_BYTES)
         fd = os.open(self._file(""), os.O_RDONLY | os.O_CLOEXEC)
         try:
             for index, digest in self.received():
@@ -264,7 +265,7 @@ class Upload:
         self._stop_others(at, at + length)
         receiver = Receiver(os.dup(mine), at, at + length, self._record_for, self._forget)
         self._receivers.append(receiver)
-        buffer = memoryview(bytearray(_COPY_BYTES))
+        buffer = new_buffer(_COPY_BYTES)
         try:
             while length:
                 n_read = os.preadv(source, [buffer[:length]], at)

@@ -14,13 +14,13 @@ import time
 
 from paddlecloud.core.errors import Conflict, InvalidInput, NotFound
 from paddlecloud.sdk.packages import PackageWalk, walk_package
-from paddlecloud.sdk.transfers.blobs import BlobSender
 from paddlecloud.sdk.transfers.digest_cache import DigestCache, cache_directory, digest_of
 from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, hash_file
 from paddlecloud.sdk.transfers.sessions import Session
 from paddlecloud.sdk.transfers.walking import Found
 from paddlecloud.wire import routes
 from paddlecloud.wire import snapshots as wire
+from paddlecloud.wire.buffers import buffer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def collect(path: str) -> Snapshot:
         files = []
         for file, leaves in zip(walk.found, known, strict=True):
             if leaves is None:
-                view = view or memoryview(bytearray(VIEW_BYTES))
+                view = view or buffer(VIEW_BYTES)
                 leaves = _hash(file, view, cache)
             digest = digest_of(leaves).hex()
             files.append(wire.File(file.name, file.size_bytes, file.executable, digest))
@@ -87,7 +87,6 @@ def put(session: Session, snapshot: Snapshot) -> str:
     """Make the server have it, sending as little as can be; returns its digest."""
     memory = LastSnapshot(session.plane.transport.endpoint.url, snapshot.root)
     wish = _wish(memory.recall(), snapshot)
-    sender = BlobSender(session)
     is_planned = False
     for _ in range(ROUNDS):
         try:
@@ -110,7 +109,9 @@ def put(session: Session, snapshot: Snapshot) -> str:
         if not missing:
             memory.remember(snapshot.text)
             return snapshot.digest
-        sender.send(missing)
+        from paddlecloud.sdk.transfers.blobs import BlobSender  # mostly nothing is missing
+
+        BlobSender(session).send(missing)
     raise Conflict("the server keeps asking for the same contents", hint="submit again")
 
 

@@ -12,7 +12,7 @@ is one path. Whether the caller may use the path is decided elsewhere.
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from paddlecloud.core.errors import InvalidInput
 
@@ -58,8 +58,7 @@ def _split(text: str) -> list[str]:
     return parts
 
 
-@dataclass(frozen=True, slots=True)
-class PfsPath:
+class PfsPath(NamedTuple):
     datacenter: str
     area: str  # "home" or "public"
     user: str  # whose home; empty in "public"
@@ -100,7 +99,7 @@ class PfsPath:
     @property
     def root(self) -> PfsPath:
         """The home, or the public directory, that it lies in."""
-        return replace(self, parts=(), is_directory=True)
+        return self._replace(parts=(), is_directory=True)
 
     @property
     def is_root(self) -> bool:
@@ -114,13 +113,13 @@ class PfsPath:
     @property
     def parent(self) -> PfsPath:
         """The directory it lies in; a root is its own parent."""
-        return replace(self, parts=self.parts[:-1], is_directory=True)
+        return self._replace(parts=self.parts[:-1], is_directory=True)
 
     def child(self, name: str) -> PfsPath:
         """One level down. The name is checked like any part of a path."""
         name = unicodedata.normalize("NFC", name)
         check_part(name)
-        path = replace(self, parts=(*self.parts, name), is_directory=False)
+        path = self._replace(parts=(*self.parts, name), is_directory=False)
         if len(str(path).encode()) > MAX_PATH_BYTES:
             raise BadPath(f"a path can have {MAX_PATH_BYTES} bytes")
         return path

@@ -15,8 +15,8 @@ content. This module is bytes in, values out; names are checked by whoever makes
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from paddlecloud.core.errors import InvalidInput
 
@@ -39,8 +39,7 @@ class Kind(IntEnum):
     FAILED = 4  # content is a JSON error; without digest
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """What stands before the content, but for the name, which is `name_bytes` long."""
 
     kind: Kind

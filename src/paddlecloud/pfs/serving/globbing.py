@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -32,7 +31,7 @@ def expand(store: Store, owner: Owner, pattern: PfsPath) -> list[PfsPath]:
         if len(found) > _MOST_MATCHES:
             raise InvalidInput("too many files match", hint="write a longer pattern")
     kept = [path for path in found if _is_there(store, owner, path)]
-    return [replace(path, is_directory=pattern.is_directory) for path in kept]
+    return [path._replace(is_directory=pattern.is_directory) for path in kept]
 
 
 def _matching(store: Store, owner: Owner, path: PfsPath, part: str) -> list[PfsPath]:

@@ -24,7 +24,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import paddlecloud
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
 _STOP_WITHIN_S = 3.0
 _BACKLOG = 1024
 _TICK_S = 1.0
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _SPARE_DESCRIPTORS = 256
 _log = logging.getLogger("paddlecloud.pfs")
 
@@ -96,7 +96,8 @@ def _serve(
     service.slow = Pool("slow", 8, poller, most_per_account=4)
     service.asking = Pool("asking", 4, poller)
     pools = (service.moving, service.slow, service.asking)
-    has_stopped = _on_signals(poller.stop)
+    # Before any thread is made: all of them leave these signals to `_tend`.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
     for pool in pools:
         pool.start()
     thread = threading.Thread(target=poller.run, name="poller", daemon=True)
@@ -108,7 +109,9 @@ def _serve(
     gc.freeze()
     gc.enable()
     try:
-        _tend(has_stopped, service)
+        _tend(service)
+        poller.stop()
+        _let_the_next_one_kill()
         _finish(poller, pools, thread)
         service.flush()
     finally:
@@ -117,9 +120,12 @@ def _serve(
     return 0
 
 
-def _tend(has_stopped: threading.Event, service: Service) -> None:
-    """Nothing to do but what time brings."""
-    while not has_stopped.wait(_TICK_S):
+def _tend(service: Service) -> None:
+    """Until it is told to stop: nothing to do but what time brings.
+
+    Signals are waited for, not handled: a handler may come while its own thread holds a lock.
+    """
+    while signal.sigtimedwait(_STOP_SIGNALS, _TICK_S) is None:
         try:
             service.tick()
         except Exception:
@@ -147,18 +153,11 @@ def _wait(poller: Poller, until_s: float) -> None:
         time.sleep(0.02)
 
 
-def _on_signals(stop: Callable[[], None]) -> threading.Event:
-    has_stopped = threading.Event()
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if has_stopped.is_set():
-            os._exit(128 + number)
-        has_stopped.set()
-        stop()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, handle)
-    return has_stopped
+def _let_the_next_one_kill() -> None:
+    """Who asks twice does not want to wait."""
+    for number in _STOP_SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
 
 
 # --- the start ------------------------------------------------------------------------------

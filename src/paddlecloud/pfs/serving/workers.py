@@ -22,6 +22,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from paddlecloud.pfs.serving.links import READ, Cut, Link
+from paddlecloud.wire.buffers import buffer
 
 if TYPE_CHECKING:
     from paddlecloud.pfs.serving.polling import Poller
@@ -156,7 +157,7 @@ class Worker:
     @property
     def buffer(self) -> memoryview:
         if self._buffer is None:  # untouched memory costs nothing, but idle workers need none
-            self._buffer = memoryview(bytearray(BUFFER_BYTES))
+            self._buffer = buffer(BUFFER_BYTES)
         return self._buffer
 
     def _run(self) -> None:

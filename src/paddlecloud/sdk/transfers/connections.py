@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from paddlecloud.sdk.http import Connection, Cut, Endpoint, Response
 from paddlecloud.sdk.transport import Transport
 from paddlecloud.wire import routes
+from paddlecloud.wire.buffers import buffer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -165,13 +166,13 @@ class Lane:
     def view(self) -> memoryview:
         """The buffer that file bytes go through."""
         if self._view is None:
-            self._view = memoryview(bytearray(BUFFER_BYTES))
+            self._view = buffer(BUFFER_BYTES)
         return self._view
 
     def scratch(self, size_bytes: int) -> memoryview:
         """A buffer for one request's whole body, reused: fresh memory costs more than a copy."""
         if self._scratch is None or len(self._scratch) < size_bytes:
-            self._scratch = memoryview(bytearray(size_bytes))
+            self._scratch = buffer(size_bytes)
         return self._scratch[:size_bytes]
 
     def call(

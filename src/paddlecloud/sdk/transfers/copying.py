@@ -17,12 +17,17 @@ from typing import NamedTuple
 from paddlecloud.core.errors import Conflict, InvalidInput, NotFound
 from paddlecloud.sdk.transfers.digest_cache import DigestCache
 from paddlecloud.sdk.transfers.local_targets import LocalTarget
-from paddlecloud.sdk.transfers.planning import Placed, Source, is_remote, place, source_of, under
-from paddlecloud.sdk.transfers.receiving import Receiving, Wanted
+from paddlecloud.sdk.transfers.planning import (
+    Placed,
+    Source,
+    Wanted,
+    is_remote,
+    place,
+    source_of,
+    under,
+)
 from paddlecloud.sdk.transfers.remote import has_pattern
 from paddlecloud.sdk.transfers.removing import Removing
-from paddlecloud.sdk.transfers.sending import Sending
-from paddlecloud.sdk.transfers.server_copies import ServerCopy
 from paddlecloud.sdk.transfers.sessions import Session
 from paddlecloud.sdk.transfers.walking import sent_path
 from paddlecloud.wire.pfspath import PfsPath
@@ -85,7 +90,11 @@ class Copying:
 
     # --- up --------------------------------------------------------------------------------
 
+    # Each way imports only what it needs: that is a tenth of sending a tree that is the same.
+
     def _upload(self, texts: Sequence[str], target: str) -> None:
+        from paddlecloud.sdk.transfers.sending import Sending
+
         sources = [source_of(text, _LOCAL_SEPARATORS) for text in _expand_local(texts)]
         folders = [self._is_local_folder(source) for source in sources]
         self._check_recursive(sources, folders)
@@ -139,6 +148,8 @@ class Copying:
     # --- down ------------------------------------------------------------------------------
 
     def _download(self, texts: Sequence[str], target: str) -> None:
+        from paddlecloud.sdk.transfers.receiving import Receiving
+
         found = self._look_at(texts)
         sources = [source for source, _ in found]
         folders = [entry["type"] == "directory" for _, entry in found]
@@ -204,6 +215,8 @@ class Copying:
     # --- within ----------------------------------------------------------------------------
 
     def _within(self, texts: Sequence[str], target: str) -> None:
+        from paddlecloud.sdk.transfers.server_copies import ServerCopy
+
         found = self._look_at(texts)
         sources = [source for source, _ in found]
         folders = [entry["type"] == "directory" for _, entry in found]

@@ -97,7 +97,7 @@ class LargeDownload:
             self._is_fresh = False
         return [index for index, leaf in enumerate(self._leaves) if leaf is None]
 
-    def _ask_leaves(self, lane: Lane) -> list[str]:
+    def _ask_leaves(self, lane: Lane) -> None:
         asked = query({"path": self._source, "digest": "1", "leaves": "1"})
         entry = lane.call("GET", routes.PFS_ENTRY + asked)
         leaves = [str(digest) for digest in entry.get("leaves") or ()]
@@ -106,7 +106,6 @@ class LargeDownload:
         if len(leaves) != len(self._leaves):
             raise Cut("the server gave too few or too many digests")
         self._expected = leaves
-        return leaves
 
     def _keep_what_is_here(self, lane: Lane) -> None:
         for index, leaf in self._matching(self._part.path, lane):
@@ -163,17 +162,29 @@ class LargeDownload:
         self._faults.clear()
         ways = self._session.connections if self.size_bytes >= SPLIT_BYTES else 1
 
-        def task(share: list[tuple[int, int]]) -> Task:
-            def fetch(lane: Lane) -> None:
+        def guarded(work: Task) -> Task:
+            def guard(lane: Lane) -> None:
                 try:
-                    for first, end in share:
-                        self._fetch_range(lane, first, end)
+                    work(lane)
                 except (OSError, Changed, LocalFault, PaddleCloudError) as fault:
                     self._faults.append(fault)
 
-            return fetch
+            return guard
 
-        run([task(share) for share in shares(needed, ways, most_leaves)])
+        def task(share: list[tuple[int, int]]) -> Task:
+            def fetch(lane: Lane) -> None:
+                for first, end in share:
+                    self._fetch_range(lane, first, end)
+
+            return guarded(fetch)
+
+        tasks = [task(share) for share in shares(needed, ways, most_leaves)]
+        if ways > 1 and not self._digest and self._expected is None:
+            # The server has to read the file for its digests: meanwhile it is fetched.
+            tasks.insert(0, guarded(self._ask_leaves))
+            self._session.run(tasks, len(tasks))
+        else:
+            run(tasks)
         if self._faults:
             raise min(self._faults, key=lambda fault: isinstance(fault, OSError))
 
@@ -241,7 +252,8 @@ class LargeDownload:
             expected = self._digest or lane.call("GET", routes.PFS_ENTRY + asked)["digest"]
             if digest == expected:
                 return []
-        told = self._expected or self._ask_leaves(lane)
+            self._ask_leaves(lane)
+        told = self._expected or []
         wrong = [
             index
             for index, leaf in enumerate(self._leaves)

@@ -19,6 +19,7 @@ from paddlecloud.sdk.transfers.local_targets import LocalTarget
 from paddlecloud.sdk.transfers.planning import under
 from paddlecloud.sdk.transfers.sessions import Session
 from paddlecloud.wire import records, routes
+from paddlecloud.wire.buffers import buffer
 from paddlecloud.wire.digests import DIGEST_BYTES, LEAF_BYTES, leaf_hash
 
 READ_BYTES = 1 << 20
@@ -105,7 +106,7 @@ class RecordReader:
 
     def __init__(self, response: Response) -> None:
         self._response = response
-        self._buffer = memoryview(bytearray(2 * READ_BYTES))
+        self._buffer = buffer(2 * READ_BYTES)
         self._start = self._end = 0
         if self._take(len(records.MAGIC)) != records.MAGIC:
             raise Cut("the answer is no stream of records")

@@ -9,7 +9,6 @@ by `uploading` and `blobs`.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import socket
 import time
@@ -24,7 +23,7 @@ from paddlecloud.sdk.transfers.planning import shares
 from paddlecloud.sdk.transfers.sessions import Session, Task
 from paddlecloud.sdk.transfers.walking import Found, is_same
 from paddlecloud.wire import routes
-from paddlecloud.wire.digests import LEAF_BYTES, combine, leaf_bytes, leaf_count
+from paddlecloud.wire.digests import LEAF_BYTES, combine, leaf_bytes, leaf_count, leaf_hash
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +50,9 @@ def fingerprint(file: Found) -> str:
     """What makes an unfinished upload this file's: the same command finds it again."""
     facts = (socket.gethostname(), os.path.realpath(file.path), file.inode, file.mtime_ns)
     # Hashed: where a user keeps files is nobody else's business.
-    return hashlib.sha256(repr((*facts, file.size_bytes)).encode()).hexdigest()
+    whole = leaf_hash()
+    whole.update(repr((*facts, file.size_bytes)).encode())
+    return str(whole.hexdigest())
 
 
 class LargeUpload:

@@ -94,6 +94,22 @@ def under(prefix: str, name: str) -> str:
     return f"{prefix}/{name}" if prefix and name else prefix or name
 
 
+class Wanted(NamedTuple):
+    """A file on the server and what it will be called here."""
+
+    name: str  # below the target
+    base: str  # the directory on the server it was found below
+    below: str  # its name there
+    size_bytes: int
+    digest: str | None
+    executable: bool
+    mtime_ns: int
+
+    @property
+    def source(self) -> str:
+        return under(self.base, self.below)
+
+
 def doubles(names: Iterable[str]) -> set[str]:
     """Names that more than one source claims."""
     seen: set[str] = set()

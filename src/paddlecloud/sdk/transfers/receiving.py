@@ -12,7 +12,6 @@ import stat
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from paddlecloud.core.errors import Conflict, PaddleCloudError
 from paddlecloud.sdk.transfers.connections import Lane
@@ -22,7 +21,7 @@ from paddlecloud.sdk.transfers.fetching import Fetcher
 from paddlecloud.sdk.transfers.large_uploads import SPLIT_BYTES, Runner, each_on
 from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, cannot, hash_file
 from paddlecloud.sdk.transfers.local_targets import LocalTarget, Part, mode_of, refusal
-from paddlecloud.sdk.transfers.planning import batches, doubles, is_small, under
+from paddlecloud.sdk.transfers.planning import Wanted, batches, doubles, is_small
 from paddlecloud.sdk.transfers.sessions import Session, Task
 from paddlecloud.sdk.transfers.walking import Found, Walk
 from paddlecloud.wire.digests import LEAF_BYTES
@@ -33,22 +32,6 @@ if TYPE_CHECKING:
     from paddlecloud.sdk.transfers.events import Action
 
 _FOLDS_CASE = os.name == "nt" or sys.platform == "darwin"
-
-
-class Wanted(NamedTuple):
-    """A file on the server and what it will be called here."""
-
-    name: str  # below the target
-    base: str  # the directory on the server it was found below
-    below: str  # its name there
-    size_bytes: int
-    digest: str | None
-    executable: bool
-    mtime_ns: int
-
-    @property
-    def source(self) -> str:
-        return under(self.base, self.below)
 
 
 class Receiving:

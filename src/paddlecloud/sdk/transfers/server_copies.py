@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from paddlecloud.core.errors import NotFound, PaddleCloudError
 from paddlecloud.sdk.http import query
 from paddlecloud.sdk.transfers.connections import Lane
-from paddlecloud.sdk.transfers.planning import under
-from paddlecloud.sdk.transfers.receiving import Wanted
+from paddlecloud.sdk.transfers.planning import Wanted, under
 from paddlecloud.sdk.transfers.remote import NO_DIGEST, NO_SIZE
 from paddlecloud.sdk.transfers.sessions import Session, Task
 from paddlecloud.wire import routes

@@ -45,6 +45,7 @@ FATAL = (
     errors.Unavailable,
     errors.RateLimited,
 )
+LANE = "pfs-lane"  # the name of the threads that move files
 JOIN_S = 0.5  # on Windows a wait without a limit cannot be interrupted
 GO_ON = "stopped at {percent}%. Run the same command again to go on from there."
 
@@ -181,7 +182,7 @@ class Session:
         """All tasks, a few at a time; returns when the last one has ended."""
         shared = _Shared(tasks)
         threads = [
-            threading.Thread(target=self._work, args=(shared,), daemon=True)
+            threading.Thread(target=self._work, args=(shared,), name=LANE, daemon=True)
             for _ in range(lanes or self.connections)
         ]
         try:
