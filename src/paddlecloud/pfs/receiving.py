@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 
 from paddlecloud.core.errors import Conflict, InvalidInput
+from paddlecloud.pfs import syscalls
 from paddlecloud.pfs.faults import name_error
 from paddlecloud.wire.digests import LEAF_BYTES, leaf_hash
 
@@ -25,12 +26,16 @@ class Receiver:
         end: int,
         record: Callable[[Receiver, int, bytes | None], None],
         forget: Callable[[Receiver], None],
+        *,
+        syncs: bool = False,
     ) -> None:
+        """`syncs`: there will be an fsync, which is begun leaf by leaf."""
         self._fd = fd
         self._start = self._at = start
         self._end = end
         self._record = record
         self._forget = forget
+        self._syncs = syncs
         self._lock = threading.Lock()
         self._is_stopped = False
         self._hash = leaf_hash()
@@ -71,6 +76,9 @@ class Receiver:
         self._at += written
         if self._at == self._leaf_end:
             digest = bytes(self._hash.digest())
+            if self._syncs:
+                begins_at = (self._at - 1) // LEAF_BYTES * LEAF_BYTES
+                syscalls.begin_writing_out(self._fd, begins_at, self._at - begins_at)
             self._record(self, (self._at - 1) // LEAF_BYTES, digest)
             self._digests.append(digest)
         return written

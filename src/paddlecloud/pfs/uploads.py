@@ -198,7 +198,9 @@ class Upload:
             self._stop_others(offset, end)
             with named(self.shown):
                 fd = os.open(self._file(""), os.O_WRONLY | os.O_CLOEXEC)
-            receiver = Receiver(fd, offset, end, self._record_for, self._forget)
+            receiver = Receiver(
+                fd, offset, end, self._record_for, self._forget, syncs=self._services.sync
+            )
             self._receivers.append(receiver)
             self.used_at_s = time.monotonic()
             return receiver
