@@ -21,18 +21,18 @@ from typing import NamedTuple
 
 from paddlecloud.wire.digests import DIGEST_BYTES, combine
 
-_LAYOUT = 1
+_LAYOUT = 2
 _FLUSH_ROWS = 1024
 _FLUSH_S = 2.0
 _ASK_AT_ONCE = 400
 _MOST_BYTES = 2 << 30  # then it is begun again: most of it are files long gone
 _CREATE = (
-    "CREATE TABLE IF NOT EXISTS digests (inode INTEGER PRIMARY KEY, device INTEGER, size INTEGER,"
-    " mtime INTEGER, ctime INTEGER, checksum INTEGER, digest BLOB, leaves BLOB)"
+    "CREATE TABLE IF NOT EXISTS digests (inode INTEGER PRIMARY KEY, facts BLOB, checksum INTEGER,"
+    " digest BLOB, leaves BLOB)"
 )
-_PUT = "INSERT OR REPLACE INTO digests VALUES (?,?,?,?,?,?,?,?)"
+_PUT = "INSERT OR REPLACE INTO digests VALUES (?,?,?,?,?)"
 _FACTS = struct.Struct("<QQQqq")
-_Row = tuple[int, int, int, int, int, int, bytes, bytes | None]
+_Row = tuple[int, bytes, int, bytes, bytes | None]
 
 
 class Known(NamedTuple):
@@ -56,11 +56,11 @@ class Index:
             row = self._waiting.get(inode) or self._one(inode)
         if row is None or not _describes(row, facts):
             return None
-        leaves = row[7]
+        _, _, _, digest, leaves = row
         if leaves is None:
-            return Known(row[6], (row[6],))
+            return Known(digest, (digest,))
         steps = range(0, len(leaves), DIGEST_BYTES)
-        return Known(row[6], tuple(leaves[at : at + DIGEST_BYTES] for at in steps))
+        return Known(digest, tuple(leaves[at : at + DIGEST_BYTES] for at in steps))
 
     def digests(self, many: Sequence[os.stat_result]) -> list[bytes | None]:
         """The digest of each, where it is known."""
@@ -68,7 +68,7 @@ class Index:
         with self._lock:
             rows = self._many(inodes)
         return [
-            row[6] if (row := rows.get(inode)) is not None and _describes(row, facts) else None
+            row[3] if (row := rows.get(inode)) is not None and _describes(row, facts) else None
             for inode, facts in zip(inodes, many, strict=True)
         ]
 
@@ -190,11 +190,9 @@ def _signed(number: int) -> int:
     return number - (1 << 64) if number >= 1 << 63 else number
 
 
-def _checksum(row: Sequence[object], facts: bytes) -> int:
-    _, _, _, _, _, _, digest, leaves = row
-    start = zlib.crc32(facts)
-    value = zlib.crc32(digest, start)  # type: ignore[arg-type]
-    return zlib.crc32(leaves, value) if leaves is not None else value  # type: ignore[arg-type]
+def _checksum(facts: bytes, digest: bytes, leaves: bytes | None) -> int:
+    value = zlib.crc32(digest, zlib.crc32(facts))
+    return value if leaves is None else zlib.crc32(leaves, value)
 
 
 def _packed(facts: os.stat_result) -> bytes:
@@ -204,27 +202,17 @@ def _packed(facts: os.stat_result) -> bytes:
 
 
 def _row(facts: os.stat_result, leaves: Sequence[bytes]) -> _Row:
-    digest = combine(leaves)
-    row = (
-        _signed(facts.st_ino),
-        _signed(facts.st_dev),
-        facts.st_size,
-        facts.st_mtime_ns,
-        facts.st_ctime_ns,
-        0,
-        digest,
-        None if len(leaves) == 1 else b"".join(leaves),
-    )
-    return (*row[:5], _checksum(row, _packed(facts)), *row[6:])
+    packed, digest = _packed(facts), combine(leaves)
+    more = None if len(leaves) == 1 else b"".join(leaves)
+    return _signed(facts.st_ino), packed, _checksum(packed, digest, more), digest, more
 
 
 def _describes(row: _Row, facts: os.stat_result) -> bool:
     """Whether a row is of the file as it is now, and undamaged."""
-    return (
-        row[3] == facts.st_mtime_ns
-        and row[4] == facts.st_ctime_ns
-        and row[2] == facts.st_size
-        and row[1] == _signed(facts.st_dev)
-        and isinstance(row[6], bytes)
-        and row[5] == _checksum(row, _packed(facts))
-    )
+    _, packed, checksum, digest, leaves = row
+    if packed != _packed(facts):
+        return False
+    try:
+        return checksum == _checksum(packed, digest, leaves)
+    except TypeError:  # a damaged row may hold anything
+        return False

@@ -10,6 +10,7 @@ it.
 from __future__ import annotations
 
 import os
+import struct
 import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,15 +24,15 @@ if TYPE_CHECKING:
 
 # The coarsest clock of a file system in use (FAT) ticks every two seconds.
 STILL_NS = 2_100_000_000
+# What is known of a file is one value, the state it was read in and then its leaves: tens of
+# thousands of rows are read before the first file is compared.
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS digests_1 (
-    path TEXT PRIMARY KEY, inode INTEGER, size INTEGER, mtime INTEGER, ctime INTEGER, leaves BLOB
-) WITHOUT ROWID
+CREATE TABLE IF NOT EXISTS digests_2 (path TEXT PRIMARY KEY, known BLOB) WITHOUT ROWID
 """
-_COLUMNS = "path, inode, size, mtime, ctime, leaves"
-_HALF = 1 << 63  # SQLite's integers are signed; inodes are not
+_STATE = struct.Struct("<QQqq")
+_ALL_BITS = (1 << 64) - 1  # Windows has file numbers of 128
 
-Row = tuple[str, int, int, int, int, bytes]
+Row = tuple[str, bytes]
 
 
 def cache_directory(environ: Mapping[str, str] | None = None) -> str:
@@ -76,14 +77,15 @@ class DigestCache:
 
     def below(self, roots: Iterable[str]) -> Known:
         """All that is known about what is in these folders, in one question each."""
-        rows: dict[str, Row] = {}
+        rows: dict[str, bytes] = {}
         for root in roots:
-            rows.update([(row[0], row) for row in self._below(os.path.realpath(root))])
+            rows.update(self._below(os.path.realpath(root)))
         return Known(rows, self._keys)
 
     def _below(self, root: str) -> list[Row]:
         return self._ask(
-            f"SELECT {_COLUMNS} FROM digests_1 WHERE path = ? OR (path > ? AND path < ?)",
+            "SELECT path, known FROM digests_2 WHERE path = ? UNION ALL "
+            "SELECT path, known FROM digests_2 WHERE path > ? AND path < ?",
             (root, root.rstrip(os.sep) + os.sep, root.rstrip(os.sep) + chr(ord(os.sep) + 1)),
         )
 
@@ -97,7 +99,7 @@ class DigestCache:
         if changed_ns + STILL_NS > hashed_at_ns:
             return
         with self._lock:
-            self._learnt.append((self._keys.of(file.path), *_state(file), leaves))
+            self._learnt.append((self._keys.of(file.path), _state(file) + leaves))
 
     def flush(self) -> None:
         with self._lock:
@@ -112,8 +114,7 @@ class DigestCache:
         try:
             with database:
                 database.executemany(
-                    f"INSERT OR REPLACE INTO digests_1 ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",
-                    learnt,
+                    "INSERT OR REPLACE INTO digests_2 (path, known) VALUES (?, ?)", learnt
                 )
         except sqlite3.Error as error:
             self._give_up(error)
@@ -176,15 +177,18 @@ class DigestCache:
 class Known:
     """What a cache said about some folders."""
 
-    def __init__(self, rows: dict[str, Row], keys: _Keys) -> None:
+    def __init__(self, rows: dict[str, bytes], keys: _Keys) -> None:
         self._rows = rows
         self._keys = keys
 
     def leaves_of(self, file: Found) -> bytes | None:
         if not self._rows:
             return None
-        row = self._rows.get(self._keys.of(file.path))
-        return row[5] if row is not None and row[1:5] == _state(file) else None
+        known = self._rows.get(self._keys.of(file.path))
+        if known is None or not known.startswith(_state(file)):
+            return None
+        leaves = known[_STATE.size :]
+        return leaves if leaves and len(leaves) % DIGEST_BYTES == 0 else None
 
 
 class _Keys:
@@ -213,6 +217,6 @@ def _split(path: str) -> tuple[str, str]:
     return folder or slash or ".", name
 
 
-def _state(file: Found) -> tuple[int, int, int, int]:
+def _state(file: Found) -> bytes:
     _, _, size_bytes, mtime_ns, ctime_ns, inode, _ = file
-    return (inode if inode < _HALF else inode - (1 << 64), size_bytes, mtime_ns, ctime_ns)
+    return _STATE.pack(inode & _ALL_BITS, size_bytes, mtime_ns, ctime_ns)

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from paddlecloud.sdk.transfers.events import Action
 
 FEW = 16  # so many are asked for one by one; more, by listing the directory
-ASK_FILES = 4_000  # at once, while more are being found
+# About so many are asked for at once while more are found: few first, so that the server, which
+# has more to do than the walk, begins early.
+ASK_FIRST_FILES = 500
+ASK_FILES = 2_000
 
 
 class Sending:
@@ -101,7 +104,8 @@ class Sending:
     # --- asking, while the walk goes on ------------------------------------------------------
 
     def _found_more(self) -> None:
-        if len(self._files) - len(self._known) >= ASK_FILES:
+        enough = ASK_FILES if self._known else ASK_FIRST_FILES
+        if len(self._files) - len(self._known) >= enough:
             self._ask()
 
     def _ask(self) -> None:
