@@ -101,6 +101,17 @@ class Platform:
     def server_pid(self) -> int:
         return int(json.loads((self.state / "run" / "server.json").read_text())["pid"])
 
+    @property
+    def file_server_pids(self) -> list[int]:
+        found = [
+            pid
+            for pid in self.mark.pids()
+            if b"paddlecloud.pfs.serving" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+        if not found:
+            raise CannotMeasure("the file server's process was not found")
+        return found
+
     def client(self):
         from paddlecloud.sdk import Client
         from paddlecloud.sdk.config import load_profile

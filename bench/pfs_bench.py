@@ -199,16 +199,6 @@ def _unchanged(report: Report, ours: PaddleCloud, rsync: Peer, source: Path) -> 
     report.add("unchanged_per_rsync_ratio", own_s / rsync_s, at_most=1.5)
 
 
-def _file_server(platform: Platform) -> list[int]:
-    found = []
-    for pid in platform.mark.pids():
-        if b"paddlecloud.pfs.serving" in Path(f"/proc/{pid}/cmdline").read_bytes():
-            found.append(pid)
-    if not found:
-        raise CannotMeasure("the file server's process was not found")
-    return found
-
-
 def _in_place(work: Callable[[Path, PaddleCloud, Platform], None]) -> None:
     """With a platform whose files lie where the peers' do."""
     place = Path(tempfile.mkdtemp(prefix="paddlecloud-bench-"))
@@ -226,7 +216,7 @@ def measure(report: Report) -> None:
         _random_file(source, LARGE_BYTES)
         with Rsync(place) as rsync, Scp(place) as scp, Nginx(place) as nginx, Copy(place) as cp:
             _large(report, [ours, rsync, scp, nginx, cp], source, place / "back")
-        _memory_of_puts(report, ours, source, _file_server(platform))
+        _memory_of_puts(report, ours, source, platform.file_server_pids)
 
     def many(place: Path, ours: PaddleCloud, platform: Platform) -> None:
         source = place / "small"
