@@ -12,8 +12,10 @@ import pytest
 from tests.possible import skip_unless_possible
 from tests.storing import Bench, little_disk
 
+_OTHERS = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("memory", "own disk")]
 
-@pytest.fixture(params=["disk", "memory", "own disk"])
+
+@pytest.fixture(params=["disk", *_OTHERS])
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     if request.param == "disk":
         yield tmp_path / "pfs"

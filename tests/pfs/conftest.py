@@ -7,6 +7,12 @@ import pytest
 from tests.pfs.running import TOKENS, Caller, FakeCloud, Running
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "tests/pfs" in str(item.path):
+            item.add_marker(pytest.mark.e2e)
+
+
 @pytest.fixture(scope="session")
 def shared_cloud() -> Iterator[FakeCloud]:
     cloud = FakeCloud()

@@ -32,8 +32,6 @@ from tests.pfs.sdk_service import HOME, Service
 
 __all__ = ["base", "files", "own_cache", "service", "stored", "tree"]  # fixtures
 
-pytestmark = [pytest.mark.e2e]
-
 
 # --- there and back ------------------------------------------------------------------------------
 

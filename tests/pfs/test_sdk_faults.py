@@ -17,8 +17,6 @@ from paddlecloud.testing.chaos_proxy import ChaosProxy, Fault
 from paddlecloud.wire.digests import LEAF_BYTES
 from tests.pfs.sdk_service import HOME, Service
 
-pytestmark = [pytest.mark.e2e]
-
 SIZE_BYTES = 5 * LEAF_BYTES + 12_345
 HEAD_BYTES = 4096  # what a request's head and JSON may take, generously
 

@@ -17,8 +17,6 @@ from paddlecloud.testing.chaos_proxy import ChaosProxy
 from paddlecloud.wire.digests import LEAF_BYTES
 from tests.pfs.sdk_service import Service
 
-pytestmark = [pytest.mark.e2e]
-
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:

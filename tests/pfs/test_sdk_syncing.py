@@ -40,8 +40,6 @@ from tests.pfs.sdk_service import TOKEN, Service
 
 __all__ = ["base", "files", "own_cache", "service", "stored", "tree"]  # fixtures
 
-pytestmark = [pytest.mark.e2e]
-
 
 # --- sync ----------------------------------------------------------------------------------------
 
