@@ -12,6 +12,14 @@ import pytest
 from tests.possible import skip_unless_possible
 from tests.storing import Bench, little_disk
 
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Here and in tests/engines real processes run and end: not for `make check`."""
+    for item in items:
+        if "tests/contracts" in str(item.path) or "tests/engines" in str(item.path):
+            item.add_marker(pytest.mark.slow)
+
+
 _OTHERS = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("memory", "own disk")]
 
 
