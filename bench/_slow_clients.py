@@ -7,6 +7,7 @@ import selectors
 import socket
 import threading
 import time
+from collections.abc import Callable, Sequence
 
 from _report import CannotMeasure
 
@@ -18,6 +19,19 @@ def allow_files(count: int) -> None:
         raise CannotMeasure(f"this user may open {hard} files, {count} are needed")
     if soft < count:
         resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+
+
+def calls_ms(calls: Sequence[Callable[[], object]], seconds: float) -> list[float]:
+    """How long each of somebody else's calls took, made one after another for that long."""
+    took_ms: list[float] = []
+    ends_at_s = time.monotonic() + seconds
+    while time.monotonic() < ends_at_s:
+        for call in calls:
+            began_s = time.perf_counter()
+            call()
+            took_ms.append((time.perf_counter() - began_s) * 1e3)
+        time.sleep(0.02)
+    return took_ms
 
 
 class SlowClients:

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from _children import cpu_s, pss_mb
 from _platform import Platform
 from _report import CannotMeasure, Report, percentile, run
-from _slow_clients import SlowClients, allow_files
+from _slow_clients import SlowClients, allow_files, calls_ms
 
 FOLLOWERS = 1000
 SECONDS = 10.0
@@ -31,15 +31,7 @@ def _others_ms(client, job_id: str) -> list[float]:
         lambda: client.get(job_id),
         lambda: client.logs(job_id, "trainer-0", tail=10),
     )
-    took_ms: list[float] = []
-    ends_at_s = time.monotonic() + SECONDS
-    while time.monotonic() < ends_at_s:
-        for call in calls:
-            began_s = time.perf_counter()
-            call()
-            took_ms.append((time.perf_counter() - began_s) * 1e3)
-        time.sleep(0.02)
-    return took_ms
+    return calls_ms(calls, SECONDS)
 
 
 def measure(report: Report) -> None:

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from _children import cpu_s, pss_mb
 from _platform import Platform
 from _report import CannotMeasure, Report, percentile, run
-from _slow_clients import SlowClients, allow_files
+from _slow_clients import SlowClients, allow_files, calls_ms
 
 READERS = 1000
 SECONDS = 10.0
@@ -27,15 +27,7 @@ def _others_ms(files) -> list[float]:
         lambda: files.entry(f"{HOME}/small/1"),
         lambda: b"".join(files.read(f"{HOME}/small/2")),
     )
-    took_ms: list[float] = []
-    ends_at_s = time.monotonic() + SECONDS
-    while time.monotonic() < ends_at_s:
-        for call in calls:
-            began_s = time.perf_counter()
-            call()
-            took_ms.append((time.perf_counter() - began_s) * 1e3)
-        time.sleep(0.02)
-    return took_ms
+    return calls_ms(calls, SECONDS)
 
 
 def measure(report: Report) -> None:

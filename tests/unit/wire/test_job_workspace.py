@@ -14,7 +14,7 @@ from hypothesis import given
 from paddlecloud.wire.job_workspace import FOLDER, SCRIPT, SCRIPT_NAME, command_of, entry
 from tests.unit.strategies import texts
 
-pytestmark = pytest.mark.skipif(shutil.which("sh") is None, reason="needs a POSIX shell")
+pytestmark = pytest.mark.needs("linux")  # for its shell
 
 
 class Replica:
