@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from paddlecloud.sdk import Client
 from paddlecloud.sdk.pfs import Files
 from paddlecloud.sdk.transfers.events import Event, FileDone, Summary
+from paddlecloud.testing.chaos_proxy import ChaosProxy
 from paddlecloud.wire.digests import LEAF_BYTES
 from tests.pfs.sdk_service import HOME, Service
 
@@ -24,6 +26,20 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def proxy(service: Service) -> Iterator[ChaosProxy]:
+    """Where clients find the service: a proxy that faults can be asked of."""
+    with ChaosProxy(service.port) as started:
+        service.told_port = started.port
+        yield started
+    service.told_port = 0
+
+
+@pytest.fixture
+def client(service: Service, proxy: ChaosProxy) -> Client:
+    return service.client()
 
 
 @pytest.fixture

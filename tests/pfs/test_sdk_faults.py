@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,35 +14,13 @@ from paddlecloud.sdk import Client
 from paddlecloud.sdk.transfers.events import Event, Moved, Planned
 from paddlecloud.testing.chaos_proxy import ChaosProxy, Fault
 from paddlecloud.wire.digests import LEAF_BYTES
+from tests.pfs.sdk_fixtures import client, own_cache, proxy, service
 from tests.pfs.sdk_service import HOME, Service
+
+__all__ = ["client", "own_cache", "proxy", "service"]  # fixtures
 
 SIZE_BYTES = 5 * LEAF_BYTES + 12_345
 HEAD_BYTES = 4096  # what a request's head and JSON may take, generously
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    started = Service(tmp_path_factory.mktemp("service"))
-    yield started
-    started.close()
-
-
-@pytest.fixture
-def proxy(service: Service) -> Iterator[ChaosProxy]:
-    with ChaosProxy(service.port) as started:
-        service.told_port = started.port
-        yield started
-    service.told_port = 0
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def client(service: Service, proxy: ChaosProxy) -> Client:
-    return service.client()
 
 
 def impatient(client: Client) -> Client:

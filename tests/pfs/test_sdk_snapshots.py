@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,32 +14,10 @@ from paddlecloud.sdk import Client, snapshots
 from paddlecloud.sdk.transfers.events import Event, Planned
 from paddlecloud.testing.chaos_proxy import ChaosProxy
 from paddlecloud.wire.digests import LEAF_BYTES
+from tests.pfs.sdk_fixtures import client, own_cache, proxy, service
 from tests.pfs.sdk_service import Service
 
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    started = Service(tmp_path_factory.mktemp("service"))
-    yield started
-    started.close()
-
-
-@pytest.fixture
-def proxy(service: Service) -> Iterator[ChaosProxy]:
-    with ChaosProxy(service.port) as started:
-        service.told_port = started.port
-        yield started
-    service.told_port = 0
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def client(service: Service, proxy: ChaosProxy) -> Client:
-    return service.client()
+__all__ = ["client", "own_cache", "proxy", "service"]  # fixtures
 
 
 def package(folder: Path, files: int, size_bytes: int, seed: int) -> Path:
