@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 
 from paddlecloud.core.errors import Conflict, InvalidInput
@@ -38,6 +39,7 @@ class Receiver:
         self._syncs = syncs
         self._lock = threading.Lock()
         self._is_stopped = False
+        self._moved_at_s = time.monotonic()
         self._hash = leaf_hash()
         self._leaf_end = start  # nothing begun
         self._digests: list[bytes] = []
@@ -45,6 +47,10 @@ class Receiver:
     def overlaps(self, start: int, end: int) -> bool:
         """Whether it may still write there."""
         return start < self._end and self._at // LEAF_BYTES * LEAF_BYTES < end
+
+    def has_moved_within(self, seconds: float) -> bool:
+        """Whether bytes still come: one is being written, or was just now."""
+        return self._lock.locked() or time.monotonic() - self._moved_at_s < seconds
 
     def write(self, data: memoryview | bytes | bytearray) -> None:
         view = memoryview(data)
@@ -58,6 +64,7 @@ class Receiver:
             try:
                 while view:
                     view = view[self._take(view) :]
+                self._moved_at_s = time.monotonic()
             except OSError as error:
                 self._is_stopped = True  # the hash is ahead of the disk
                 raise name_error(error, "the upload") from error

@@ -46,6 +46,7 @@ class Uploads:
         key = (owner.account_id, _id_of(owner, wish))
         upload = self._resume(key, owner, wish, target)
         if upload is not None:
+            upload.wait_for_bytes_on_the_way()
             return upload
         free_bytes = target[0].free_bytes()
         if wish.size_bytes > free_bytes:

@@ -39,6 +39,9 @@ from paddlecloud.wire.digests import (
 )
 
 MOST_RECEIVERS = 2
+_QUIET_S = 0.25
+_MOST_WAIT_S = 1.0
+_LOOK_EVERY_S = 0.01
 _NO_DIGEST = bytes(DIGEST_BYTES)
 _COPY_BYTES = 1 << 20
 
@@ -214,6 +217,16 @@ class Upload:
             if other.overlaps(start, end) or len(self._receivers) >= MOST_RECEIVERS:
                 other.stop()
                 self._forget(other)
+
+    def wait_for_bytes_on_the_way(self) -> None:
+        """What a cut connection had sent may still be in the kernel's buffers, several leaves of
+        it: who comes back to go on shall not send those again. A connection that is silent, or
+        very much alive, is not waited for longer than a moment."""
+        until_s = time.monotonic() + _MOST_WAIT_S
+        while any(each.has_moved_within(_QUIET_S) for each in list(self._receivers)):
+            if time.monotonic() > until_s:
+                return
+            time.sleep(_LOOK_EVERY_S)
 
     def _record_for(self, receiver: Receiver, index: int, digest: bytes | None) -> None:
         """Called by a receiver, under its own lock: a leaf begins (None) or is whole."""

@@ -119,8 +119,8 @@ class ChaosProxy:
                 return
         except OSError:
             pass
+        _shut(target)  # before the sender learns of it
         _shut(source)
-        _shut(target)
         with self._lock:
             self._open -= {source, target}
 

@@ -266,6 +266,8 @@ class Watch:
                 return True
             if pid == self.program:
                 self.has_ended = True
+                if self.relay is not None:
+                    self.relay.copy()  # whoever hears of the end reads the log next
                 record("ended", status, time.time())
 
     def group_is_alive(self) -> bool:
