@@ -33,6 +33,10 @@ hypothesis.settings.register_profile(
     print_blob=True,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
+# For `make check`, by --hypothesis-profile: the same properties, tried less often.
+hypothesis.settings.register_profile(
+    "quick", hypothesis.settings.get_profile("project"), max_examples=15
+)
 hypothesis.settings.load_profile("project")
 
 

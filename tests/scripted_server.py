@@ -91,7 +91,7 @@ class ScriptedServer:
         self._http = _Listening(("127.0.0.1", 0), _Handler)
         self._http.daemon_threads = True
         self._thread = threading.Thread(
-            target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.002}, daemon=True
         )
         self._thread.start()
 

@@ -63,6 +63,7 @@ def test_readme_names_only_programs_that_exist(folder: Path) -> None:
     assert not missing
 
 
+@pytest.mark.slow
 def test_plain_program_learns_the_line_and_writes_it(tmp_path: Path) -> None:
     environment = {**os.environ, "OUTPUT_PATH": str(tmp_path / "out")}
     run = subprocess.run(

@@ -108,6 +108,7 @@ def test_unknown_pages_and_hosts_are_refused_quietly(server: Running) -> None:
     assert b"Traceback" not in answer.body
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("env", "is_clean"),
     [

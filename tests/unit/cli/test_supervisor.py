@@ -187,6 +187,7 @@ def test_its_parts_die_with_it(tmp_path: Path) -> None:
     wait_for_end(watch)
 
 
+@pytest.mark.slow
 def test_a_second_one_on_the_same_state_is_refused(tmp_path: Path) -> None:
     run = Supervised(tmp_path, one=POLITE)
     run.wait_ready()

@@ -40,6 +40,7 @@ def endpoints_of(count: int) -> dict[str, str]:
 
 
 @pytest.mark.needs("linux")
+@pytest.mark.slow
 def test_a_program_starts_with_the_largest_list_and_with_none_larger() -> None:
     subprocess.run(["/bin/true"], env=endpoints_of(MOST_PEERS), check=True)
     with pytest.raises(OSError, match="too long"):

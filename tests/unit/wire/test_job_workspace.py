@@ -213,6 +213,7 @@ def test_a_stop_gives_the_program_its_time(replica: Replica) -> None:
     assert (replica.out / "rank-00000/hook").exists()
 
 
+@pytest.mark.slow
 def test_a_process_left_behind_does_not_hold_it(replica: Replica) -> None:
     process = replica.start("sleep 60 & echo $!; exit 3")
     assert process.stdout is not None
