@@ -14,6 +14,10 @@ length while it is valid. Our own client therefore adds two signed headers, `x-p
     key        hex HMAC-SHA256(sk, prefix)
     signature  hex HMAC-SHA256(key, METHOD \\n path \\n query \\n headers)
     header     {prefix}/{names of signed headers, joined by ;}/{signature}
+
+The names are empty in practice, which means all of the headers above that the request has. Where
+they are given exactly those are signed, `host` must be one of them, and an `x-paddle-*` header that
+is not is as if it were not there.
 """
 
 from __future__ import annotations
@@ -116,19 +120,24 @@ def canonical_query(pairs: Sequence[tuple[str, str]]) -> str:
     return "&".join(sorted(f"{_encode(name)}={_encode(value)}" for name, value in pairs))
 
 
-def canonical_headers(headers: Mapping[str, str]) -> str:
+def canonical_headers(headers: Mapping[str, str], listed: Sequence[str] = ()) -> str:
     lines = []
-    for name, value in _covered(headers).items():
+    for name, value in _covered(headers, listed).items():
         lines.append(f"{_encode(name)}:{_encode(value)}")
     return "\n".join(sorted(lines))
 
 
-def _covered(headers: Mapping[str, str]) -> dict[str, str]:
+def is_covered(name: str, listed: Sequence[str] = ()) -> bool:
+    """Whether a signature covers the header of this lower-case name."""
+    return name in listed if listed else name in _PLAIN_HEADERS or name.startswith(_OURS)
+
+
+def _covered(headers: Mapping[str, str], listed: Sequence[str] = ()) -> dict[str, str]:
     """The headers a signature covers, by lower-case name."""
     covered: dict[str, str] = {}
     for raw, value in headers.items():
         name = raw.strip().lower()
-        if name in _PLAIN_HEADERS or name.startswith(_OURS):
+        if is_covered(name, listed):
             if name in covered:
                 raise BadSignature("header_twice", f"the header {name} is there twice")
             covered[name] = _without_port(value.strip()) if name == "host" else value.strip()
@@ -141,13 +150,13 @@ def _without_port(host: str) -> str:
     return head if colon and port.isdigit() and (":" not in head or head.endswith("]")) else host
 
 
-def string_to_sign(request: Signed) -> str:
+def string_to_sign(request: Signed, listed: Sequence[str] = ()) -> str:
     return "\n".join(
         (
             request.method.upper(),
             canonical_path(request.path),
             canonical_query(request.query),
-            canonical_headers(request.headers or {}),
+            canonical_headers(request.headers or {}, listed),
         )
     )
 
@@ -157,8 +166,8 @@ def _hmac_hex(key: str, data: str) -> str:
     return hmac.new(key.encode("utf-8", "surrogateescape"), raw, hashlib.sha256).hexdigest()
 
 
-def _signature(sk: str, prefix: str, request: Signed) -> str:
-    return _hmac_hex(_hmac_hex(sk, prefix), string_to_sign(request))
+def _signature(sk: str, prefix: str, request: Signed, listed: Sequence[str] = ()) -> str:
+    return _hmac_hex(_hmac_hex(sk, prefix), string_to_sign(request, listed))
 
 
 # --- signing ---------------------------------------------------------------------------------
@@ -206,7 +215,8 @@ def verify(claim: Claim, request: Signed, sk: str, *, now_s: int) -> Proven:
     The signature comes first: without the key nobody learns what else would have been wrong.
     Whether the body has the digest, and the nonce is new, the caller checks with what is returned.
     """
-    expected = _signature(sk, claim.prefix, request)
+    listed = claim.signed_headers
+    expected = _signature(sk, claim.prefix, request, listed)
     if not hmac.compare_digest(expected.encode(), claim.signature.encode()):
         raise BadSignature("signature", "the signature does not fit this request and key")
     if not 0 < claim.expires_s <= MAX_EXPIRES_S:
@@ -218,10 +228,12 @@ def verify(claim: Claim, request: Signed, sk: str, *, now_s: int) -> Proven:
     good_until_s = claim.timestamp_s + claim.expires_s
     if now_s > good_until_s:
         raise BadSignature("expired", "the request is older than it says it may be")
-    covered = _covered(request.headers or {})
-    missing = [name for name in claim.signed_headers if name not in covered]
+    covered = _covered(request.headers or {}, listed)
+    missing = [name for name in listed if name not in covered]
     if missing:
-        raise BadSignature("unsigned_header", f"{missing[0]} is listed as signed and is not")
+        raise BadSignature("unsigned_header", f"{missing[0]} is listed as signed and is not there")
+    if listed and "host" not in listed:
+        raise BadSignature("unsigned_header", "host must be among the signed headers")
     nonce, digest = covered.get(NONCE, ""), covered.get(BODY_DIGEST, "")
     if len(nonce) > MAX_NONCE or (digest and not _SIGNATURE.fullmatch(digest)):
         raise BadSignature("malformed", f"{NONCE} or {BODY_DIGEST} is not as it should be")

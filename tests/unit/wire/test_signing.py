@@ -170,12 +170,40 @@ def test_believes_what_it_signed() -> None:
     assert (found.ak, found.is_complete, found.good_until_s) == ("a1b2c3", False, NOW_S + 1800)
 
 
-def test_believes_a_header_that_names_what_is_signed() -> None:
-    # The middle part is empty in practice, but the scheme has it.
-    head, _, signature = sign(REQUEST, KEY, now_s=NOW_S).rpartition("/")
-    named = f"{head}host;content-type/{signature}"
-    assert proven(header=named).ak == KEY.ak
-    assert refused(header=f"{head}host;x-paddle-a/{signature}") == "unsigned_header"
+def naming(names: str, request: Signed = REQUEST) -> str:
+    """A header that lists what it signs; the middle part is empty in practice."""
+    listed = [name for name in names.split(";") if name]
+    kept = {name: value for name, value in (request.headers or {}).items() if name in listed}
+    prefix = f"paddle-auth-v1/{KEY.ak}/{NOW_S}/1800"
+    lines = sorted(f"{percent(k, False)}:{percent(v, False)}" for k, v in kept.items())
+    query = "&".join(sorted(f"{k}={v}" for k, v in request.query))
+    text = "\n".join([request.method.upper(), request.path, query, "\n".join(lines)])
+    signing_key = hmac_sha256_hex(KEY.sk.encode(), prefix.encode())
+    return f"{prefix}/{names}/{hmac_sha256_hex(signing_key.encode(), text.encode())}"
+
+
+NAMED = replace(
+    REQUEST, headers={"host": "h", "content-type": "a/b", "request-id": "5f6e", NONCE: "n"}
+)
+
+
+@pytest.mark.parametrize("names", ["host", "host;content-type", "host;request-id;x-paddle-nonce"])
+def test_believes_a_header_that_names_what_is_signed(names: str) -> None:
+    found = proven(NAMED, header=naming(names, NAMED))
+    assert found.ak == KEY.ak
+    # A header of ours that is not named is as if it were not there.
+    assert found.nonce == ("n" if "nonce" in names else "")
+
+
+@pytest.mark.parametrize("names", ["content-type", "host;x-paddle-a"])
+def test_refuses_names_without_the_host_or_the_header(names: str) -> None:
+    assert refused(NAMED, header=naming(names, NAMED)) == "unsigned_header"
+
+
+def test_a_named_header_cannot_be_changed() -> None:
+    header = naming("host;request-id", NAMED)
+    changed = replace(NAMED, headers={**(NAMED.headers or {}), "request-id": "other"})
+    assert refused(changed, header=header) == "signature"
 
 
 @pytest.mark.parametrize(
