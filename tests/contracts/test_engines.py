@@ -10,135 +10,23 @@ import itertools
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from paddlecloud.core.jobspec import JobSpec, Mode, Priority, RestartRule, Role, RoleSpec
+from paddlecloud.core.jobspec import Mode, Priority, RestartRule, Role
 from paddlecloud.core.observed import ReplicaKey, ReplicaState
-from paddlecloud.core.phases import TERMINAL, Phase
+from paddlecloud.core.phases import Phase
 from paddlecloud.core.resources import Resources
-from paddlecloud.engines.local.config import LocalConfig
-from paddlecloud.engines.local.engine import LocalEngine
-from paddlecloud.engines.protocols import Change, Engine, JobRun
 from paddlecloud.scheduling.snapshot import Quota
-
-TIMEOUT_S = 60
-SMALL = Resources(100, 64 * 2**20)
-_ids = itertools.count(1)
+from tests.engine_bench import KINDS, SMALL, TIMEOUT_S, Bench, a_job, running
 
 
-@dataclass
-class Bench:
-    """One engine, what it has told so far, and a place for jobs' files."""
-
-    make: object  # () -> Engine, on the same state each time
-    workdir: str
-    engine: Engine
-    told: list[Change] = field(default_factory=list)
-
-    def restart(self) -> None:
-        self.engine.close()
-        self.engine = self.make()
-        self.engine.start()
-
-    def read(self, timeout_s: float = 0) -> None:
-        after = self.told[-1].cursor if self.told else 0
-        self.told += self.engine.watch(after, timeout_s)
-
-    def phases(self, job: JobRun) -> list[Phase]:
-        self.read()
-        seen = [c.status.phase for c in self._of(job) if c.status]
-        return [phase for phase, _ in itertools.groupby(seen)]
-
-    def last(self, job: JobRun) -> Change:
-        return [c for c in self._of(job) if c.status][-1]
-
-    def events(self, job: JobRun) -> list[str]:
-        self.read()
-        return [c.event.reason for c in self._of(job) if c.event]
-
-    def _of(self, job: JobRun) -> list[Change]:
-        return [c for c in self.told if (c.job_id, c.run) == (job.job_id, job.run)]
-
-    def until(self, job: JobRun, *phases: Phase) -> Change:
-        """Wait until the run is in one of these phases; fails when the time is up."""
-        deadline = time.monotonic() + TIMEOUT_S
-        while time.monotonic() < deadline:
-            seen = [c for c in self._of(job) if c.status]
-            if seen and seen[-1].status.phase in phases:
-                return seen[-1]
-            self.read(1.0)
-        raise AssertionError(f"never {phases}; told {self.phases(job)}: {self.told[-3:]}")
-
-    def end(self, job: JobRun) -> Change:
-        return self.until(job, *TERMINAL)
-
-    def log_text(self, job: JobRun, role: Role = Role.TRAINER, index: int = 0, attempt=1) -> str:
-        key = ReplicaKey(job.job_id, job.run, role, index, attempt)
-        return self.engine.log(key, 0, 2**20).data.decode()
-
-    def put(self, entry: str = "true", **changes) -> JobRun:
-        job = a_job(self.workdir, entry, **changes)
-        self.engine.put(job)
-        return job
-
-
-def a_job(
-    workdir: str,
-    entry: str,
-    *,
-    mode: Mode = Mode.SINGLE,
-    trainers: int = 1,
-    pservers: int = 0,
-    each: Resources = SMALL,
-    least: int = -1,
-    most: int = -1,
-    account_id: int = 1,
-    run: int = 1,
-    **spec,
-) -> JobRun:
-    number = next(_ids)
-    roles = [RoleSpec(Role.TRAINER, trainers, each, least, most)]
-    if pservers:
-        roles.append(RoleSpec(Role.PSERVER, pservers, each))
-    wish = JobSpec(
-        name=f"job{number}",
-        mode=mode,
-        roles=tuple(roles),
-        entry=entry,
-        package=workdir,
-        cluster="local",
-        grace_s=spec.pop("grace_s", 1.0),
-        **spec,
-    )
-    job_id = f"job-{number:016x}"
-    return JobRun(job_id, run, wish, account_id, "alice", time.time() + number / 1e3)
-
-
-@pytest.fixture(params=["plain", pytest.param("bwrap", marks=pytest.mark.needs("bubblewrap"))])
-def bench(request, tmp_path: Path) -> Iterator[Bench]:
-    home = tmp_path / "pfs" / "home" / "alice"
-    (home / "work").mkdir(parents=True)
-    (tmp_path / "pfs" / "public").mkdir()
-    config = LocalConfig(
-        state_dir=tmp_path,
-        pfs_root=tmp_path / "pfs",
-        sandbox="none" if request.param == "plain" else "bwrap",
-        gpus=4,
-    )
-    engine = LocalEngine(config)
-    engine.start()
-    bench = Bench(lambda: LocalEngine(config), "/pfs/local/home/alice/work", engine)
-    yield bench
-    for record in bench.engine.snapshot().jobs:
-        bench.engine.cancel(record.job_id, 1, "test is over")
-        bench.engine.cancel(record.job_id, 2, "test is over")
-    deadline = time.monotonic() + TIMEOUT_S
-    while bench.engine.snapshot().jobs and time.monotonic() < deadline:
-        bench.read(0.5)
-    bench.engine.close()
+@pytest.fixture(params=KINDS)
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    with running(request.param, tmp_path) as started:
+        yield started
 
 
 def test_runs_a_job_through_its_phases(bench):

@@ -8,9 +8,9 @@ import pytest
 
 from tests.server.running import Caller, Running
 
-SLOW = "paddlecloud.testing.engines:SlowEngine"
-DEAD = "paddlecloud.testing.engines:DeadEngine"
-LYING = "paddlecloud.testing.engines:LyingEngine"
+SLOW = "paddlecloud.testing.bad_engines:SlowEngine"
+DEAD = "paddlecloud.testing.bad_engines:DeadEngine"
+LYING = "paddlecloud.testing.bad_engines:LyingEngine"
 
 
 def _body(caller: Caller, name: str) -> dict[str, Any]:

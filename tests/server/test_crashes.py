@@ -126,7 +126,7 @@ def test_orders_given_before_a_crash_are_carried_out_after_it(make_server) -> No
         server.admin.wait(name, "running")
     # An engine that never answers: the orders are in the rows only when the server dies.
     server.stop()
-    server.engine = "paddlecloud.testing.engines:DeadEngine"
+    server.engine = "paddlecloud.testing.bad_engines:DeadEngine"
     server.start()
     assert server.admin.post("/api/v2/jobs/killed/cancel").status == 202
     assert server.admin.call("DELETE", "/api/v2/jobs/deleted").status == 204

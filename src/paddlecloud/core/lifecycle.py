@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from paddlecloud.core import cleanup, completion, restart
+from paddlecloud.core import cleanup, completion, moving, restart
 from paddlecloud.core.actions import (
     Action,
     Decision,
@@ -27,6 +27,7 @@ from paddlecloud.core.jobspec import JobSpec, Role
 from paddlecloud.core.observed import (
     EndCause,
     Exit,
+    Move,
     Observed,
     ReplicaKey,
     ReplicaObserved,
@@ -69,7 +70,7 @@ def _verdict(
 ) -> _Verdict | None:
     if completion.trainers_are_done(latest, grant.trainers):
         return _Verdict(Phase.SUCCEEDED, "", Event("Succeeded", "all trainers ended well"))
-    fatal = restart.fatal(spec, observed.replicas)
+    fatal = restart.fatal(spec, observed.replicas, observed.moves)
     deadline = _deadline(spec, observed)
     if fatal is not None and (deadline is None or (fatal.ended_at or 0.0) <= deadline):
         words = describe_end(fatal)
@@ -165,7 +166,8 @@ def _run(
     actions: list[Action] = [
         Stop(seen.key, spec.grace_s, "the job shrank") for seen in surplus if not seen.stopping
     ]
-    gang_down = _gang_is_down(spec, wanted, latest)
+    away = moving.ordered_away(observed.moves, latest)
+    gang_down = _gang_is_down(spec, wanted, latest, away)
     events: list[Event] = []
     wake: list[float] = []
     if gang_down:
@@ -210,11 +212,14 @@ def _gang_is_down(
     spec: JobSpec,
     wanted: Sequence[tuple[Role, int]],
     latest: dict[tuple[Role, int], ReplicaObserved],
+    away: dict[tuple[Role, int], Move],
 ) -> bool:
     """Some replica that cannot restart alone failed, or the whole gang was stopped for that."""
     for slot in wanted:
         seen = latest.get(slot)
-        if seen is None:
+        if slot in away and moving.takes_all_along(spec, slot[0]):
+            return True
+        if seen is None or slot in away:
             continue
         if completion.has_failed(seen) and not restart.restarts_alone(spec, slot[0]):
             return True
@@ -241,11 +246,13 @@ def _restart_gang(
             for seen in _stop_order(alive)
             if not seen.stopping
         ]
+    away = moving.ordered_away(observed.moves, latest)
     left = _backoff_left(spec, observed, list(latest.values()), now)
     if left > 0:
         wake.append(left)
         return []
     attempt = 1 + max(seen.key.attempt for seen in latest.values())
+    events += [_moved(latest[slot], move.host, attempt) for slot, move in away.items()]
     culprit = _culprit(spec, list(latest.values()))
     if culprit is not None:  # none: its capacity had been taken away, nothing failed
         all_of_them = "all replicas start" if len(wanted) > 1 else "it starts"
@@ -268,15 +275,20 @@ def _culprit(spec: JobSpec, ended: Sequence[ReplicaObserved]) -> ReplicaObserved
     )
 
 
+def _moved(seen: ReplicaObserved, host: str, attempt: int) -> Event:
+    words = f"{seen.key.short} had to leave {host}; it starts again, attempt {attempt}"
+    return Event("Moved", f"{words} (no restart is counted)", replica=seen.key.short)
+
+
 def _restarting(
     spec: JobSpec, observed: Observed, failed: ReplicaObserved, what: str, attempt: int
 ) -> Event:
     """`exit 3 in trainer-1; all replicas start again, attempt 2 (restart 1 of at most 3)`"""
-    count = restart.incidents(spec, observed.replicas)
-    words = (
-        f"{describe_end(failed)}; {what}, attempt {attempt} "
-        f"(restart {count} of at most {spec.restart.max_restarts})"
-    )
+    count = restart.incidents(spec, observed.replicas, observed.moves)
+    counted = f"restart {count} of at most {spec.restart.max_restarts}"
+    if moving.is_in_the_wake(spec, failed, observed.moves):
+        counted = "not counted: a peer had been moved"
+    words = f"{describe_end(failed)}; {what}, attempt {attempt} ({counted})"
     return Event("Restarting", words, Severity.WARNING, failed.key.short)
 
 
@@ -286,7 +298,7 @@ def _backoff_left(
     failed_at = max((s.ended_at or 0.0 for s in ended if completion.has_failed(s)), default=None)
     if failed_at is None:
         return 0.0
-    count = restart.incidents(spec, observed.replicas)
+    count = restart.incidents(spec, observed.replicas, observed.moves)
     return failed_at + restart.backoff_s(spec.restart, count) - now
 
 
@@ -302,10 +314,18 @@ def _start_missing(
     wake: list[float],
 ) -> list[Action]:
     actions: list[Action] = []
+    away = moving.ordered_away(observed.moves, latest)
     for role, index in wanted:
         seen = latest.get((role, index))
         if seen is None:
             actions.append(Start(ReplicaKey(job_id, run, role, index, 1)))
+        elif (role, index) in away:
+            host, attempt = away[role, index].host, seen.key.attempt + 1
+            if not seen.alive:
+                events.append(_moved(seen, host, attempt))
+                actions.append(Start(ReplicaKey(job_id, run, role, index, attempt)))
+            elif not seen.stopping:
+                actions.append(Stop(seen.key, spec.grace_s, f"it has to leave {host}"))
         elif completion.has_failed(seen):
             left = _backoff_left(spec, observed, [seen], now)
             if left > 0:
@@ -347,7 +367,7 @@ def _status(
         phase=phase,
         reason=reason,
         roles=roles,
-        restarts=restart.restarts_used(spec, observed.replicas),
+        restarts=restart.restarts_used(spec, observed.replicas, observed.moves),
         started_at=observed.first_started_at,
         ended_at=None if ended_at is None else (max(ends) if ends else ended_at),
         failure=None

@@ -67,6 +67,17 @@ class ReplicaObserved:
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """The user's order that a replica leaves a host: this attempt ends, the next starts off it."""
+
+    role: Role
+    index: int
+    attempt: int  # the one that is to go; an order for an older one is spent
+    host: str  # to avoid
+    at: float  # unix seconds
+
+
+@dataclass(frozen=True, slots=True)
 class Observed:
     """One look at a run: every attempt the engine still knows, and the user's orders."""
 
@@ -74,3 +85,4 @@ class Observed:
     cancel_asked: str = ""  # non-empty: the user's kill, with its reason
     submitted_at: float = 0.0
     first_started_at: float | None = None  # when the run first ran; the wall time counts from here
+    moves: tuple[Move, ...] = ()

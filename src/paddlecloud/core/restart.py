@@ -3,7 +3,8 @@
 Collective, heter and single jobs restart as a gang: ranks that lost a peer cannot go on. In a
 parameter-server job a trainer restarts alone, since its peers only share the servers; a lost
 server takes its shard of the model with it, so then everybody restarts. One budget per run counts
-incidents: several ranks of a gang dying of one cause are one incident.
+incidents: several ranks of a gang dying of one cause are one incident, and what a user's order to
+move a replica brings about (`moving`) is none.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections.abc import Iterable, Sequence
 
 from paddlecloud.core.completion import has_failed
 from paddlecloud.core.jobspec import JobSpec, Mode, RestartRule, Role
-from paddlecloud.core.observed import ReplicaObserved
+from paddlecloud.core.moving import is_in_the_wake
+from paddlecloud.core.observed import Move, ReplicaObserved
 
 
 def restarts_alone(spec: JobSpec, role: Role) -> bool:
@@ -26,13 +28,13 @@ def may_retry(rule: RestartRule, failed: ReplicaObserved) -> bool:
     return failed.exit is not None and failed.exit.code in rule.exit_codes
 
 
-def incidents(spec: JobSpec, replicas: Iterable[ReplicaObserved]) -> int:
+def incidents(
+    spec: JobSpec, replicas: Iterable[ReplicaObserved], moves: Sequence[Move] = ()
+) -> int:
     """Failures that cost, or will cost, a restart: the budget's measure."""
     rounds: set[int] = set()
     alone = 0
-    for seen in replicas:
-        if not has_failed(seen):
-            continue
+    for seen in _counted(spec, replicas, moves):
         if restarts_alone(spec, seen.key.role):
             alone += 1
         else:
@@ -40,16 +42,24 @@ def incidents(spec: JobSpec, replicas: Iterable[ReplicaObserved]) -> int:
     return alone + len(rounds)
 
 
+def _counted(
+    spec: JobSpec, replicas: Iterable[ReplicaObserved], moves: Sequence[Move]
+) -> list[ReplicaObserved]:
+    return [seen for seen in replicas if has_failed(seen) and not is_in_the_wake(spec, seen, moves)]
+
+
 def backoff_s(rule: RestartRule, incident: int) -> float:
     """How long to wait before the restart that follows incident 1, 2, ..."""
-    exponent = min(incident - 1, 30)
+    exponent = min(max(incident - 1, 0), 30)
     return float(min(rule.backoff_cap_s, rule.backoff_s * 2**exponent))
 
 
-def fatal(spec: JobSpec, replicas: Sequence[ReplicaObserved]) -> ReplicaObserved | None:
+def fatal(
+    spec: JobSpec, replicas: Sequence[ReplicaObserved], moves: Sequence[Move] = ()
+) -> ReplicaObserved | None:
     """The failure that ends the run: not to be retried, or one more than the budget allows."""
     failed = sorted(
-        (seen for seen in replicas if has_failed(seen)),
+        _counted(spec, replicas, moves),
         key=lambda seen: (seen.ended_at or 0.0, seen.key),
     )
     for seen in failed:
@@ -64,8 +74,10 @@ def fatal(spec: JobSpec, replicas: Sequence[ReplicaObserved]) -> ReplicaObserved
     return None
 
 
-def restarts_used(spec: JobSpec, replicas: Sequence[ReplicaObserved]) -> int:
+def restarts_used(
+    spec: JobSpec, replicas: Sequence[ReplicaObserved], moves: Sequence[Move] = ()
+) -> int:
     """Incidents answered by a restart: all but the one that ended the run."""
-    answered = incidents(spec, replicas) - (fatal(spec, replicas) is not None)
+    answered = incidents(spec, replicas, moves) - (fatal(spec, replicas, moves) is not None)
     # Trainers that restart alone may fail together, one of them beyond the budget.
     return min(answered, spec.restart.max_restarts)

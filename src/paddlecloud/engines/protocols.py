@@ -13,7 +13,7 @@ from typing import Protocol
 from paddlecloud.core.actions import Event, Status
 from paddlecloud.core.errors import Fault
 from paddlecloud.core.jobspec import JobSpec
-from paddlecloud.core.observed import ReplicaKey, ReplicaObserved
+from paddlecloud.core.observed import Move, ReplicaKey, ReplicaObserved
 from paddlecloud.core.resources import Resources
 from paddlecloud.scheduling.explain import Explanation
 from paddlecloud.scheduling.snapshot import Quota, Snapshot
@@ -101,6 +101,13 @@ class Engine(Protocol):
 
     def cancel(self, job_id: str, run: int, reason: str) -> None:
         """Ask the run to end as Killed. Idempotent; unknown or ended runs are left alone."""
+
+    def move(self, job_id: str, run: int, moves: Sequence[Move]) -> None:
+        """End these attempts and start the next ones off their hosts, at no cost to the budget.
+
+        Idempotent: an attempt that is no longer the current one is left alone, and so are unknown
+        and ended runs. Where there is one host only, the replica starts again on it.
+        """
 
     def delete(self, job_id: str) -> None:
         """Forget an ended job: its logs, events and rows. A live one is killed first."""

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from paddlecloud.core import lifecycle
 from paddlecloud.core.actions import Action, Event, Grant, Remove, Start, Status, Stop
-from paddlecloud.core.observed import Observed, ReplicaKey, ReplicaObserved
+from paddlecloud.core.observed import Move, Observed, ReplicaKey, ReplicaObserved
 from paddlecloud.core.phases import TERMINAL, check_move
 from paddlecloud.engines.protocols import JobRun, Launch, Replicas
 
@@ -29,6 +29,7 @@ class RunRecord:
     status: Status
     cancel_asked: str = ""
     first_started_at: float | None = None
+    moves: tuple[Move, ...] = ()
 
 
 class Ledger(Protocol):
@@ -68,7 +69,7 @@ def reconcile(job_id: str, ledger: Ledger, replicas: Replicas, now: float) -> Ou
     seen = tuple(replicas.observe(job.job_id, job.run))
     starts = [one.started_at for one in seen if one.started_at is not None]
     first_started_at = min([*starts, *filter(None, [record.first_started_at])], default=None)
-    observed = Observed(seen, record.cancel_asked, job.submitted_at, first_started_at)
+    observed = Observed(seen, record.cancel_asked, job.submitted_at, first_started_at, record.moves)
     decision = lifecycle.decide(job.job_id, job.run, job.spec, record.grant, observed, now)
     check_move(record.status.phase, decision.status.phase)
     for action in decision.actions:

@@ -1,4 +1,4 @@
-"""Engines without processes: one that plays a script, and ones that are slow, dead or lying.
+"""An engine without processes: it plays a script.
 
 `FakeEngine` runs a job by its entry: `fake seconds=0.5 lines=3 every=0.1 exit=1 hold=1 queue=1`.
 Each word is optional: how long it runs, how many log lines each replica writes (at once, or one
@@ -23,7 +23,14 @@ from pathlib import Path
 from paddlecloud.core.actions import Event, Failure, RoleCount, Status
 from paddlecloud.core.errors import Fault
 from paddlecloud.core.jobspec import JobSpec, Role
-from paddlecloud.core.observed import EndCause, Exit, ReplicaKey, ReplicaObserved, ReplicaState
+from paddlecloud.core.observed import (
+    EndCause,
+    Exit,
+    Move,
+    ReplicaKey,
+    ReplicaObserved,
+    ReplicaState,
+)
 from paddlecloud.core.phases import TERMINAL, Phase
 from paddlecloud.core.resources import Resources
 from paddlecloud.engines.protocols import Capacity, Change, History, JobRun, LogSlice
@@ -114,6 +121,28 @@ class FakeEngine:
             found = self._runs.get((job_id, run))
             if found is not None and found.status.phase not in TERMINAL:
                 self._end(found, Phase.KILLED, reason, Exit(EndCause.SIGNALED, 143, 15))
+
+    def move(self, job_id: str, run: int, moves: Sequence[Move]) -> None:
+        with self._lock:
+            found = self._runs.get((job_id, run))
+            if found is None:
+                return
+            for move in moves:
+                self._replace(found, ReplicaKey(job_id, run, move.role, move.index, move.attempt))
+
+    def _replace(self, run: _Run, key: ReplicaKey) -> None:
+        new, seen = replace(key, attempt=key.attempt + 1), run.replicas.get(key)
+        if seen is None or not seen.alive or run.status.phase in TERMINAL:
+            return
+        now = time.time()
+        end = Exit(EndCause.SIGNALED, 143, 15)
+        run.replicas[key] = replace(
+            seen, state=ReplicaState.ENDED, ended_at=now, exit=end, stopping=True
+        )
+        run.replicas[new] = replace(seen, key=new, started_at=now)
+        self._logs[new] = bytearray()
+        self._tell_event(run, Event("Moved", f"{key.short} starts again", replica=key.short))
+        self._tell(run, run.status)
 
     def delete(self, job_id: str) -> None:
         with self._lock:
@@ -330,63 +359,3 @@ class FakeEngine:
         )
         self._changes.append(change)
         self._changed.notify_all()
-
-
-class SlowEngine(FakeEngine):
-    """Every answer takes `delay_s`."""
-
-    delay_s = 30.0
-
-    def put(self, job: JobRun) -> None:
-        time.sleep(self.delay_s)
-        super().put(job)
-
-    def check(self, spec: JobSpec) -> Sequence[Fault]:
-        time.sleep(self.delay_s)
-        return super().check(spec)
-
-    def capacity(self) -> Capacity:
-        time.sleep(self.delay_s)
-        return super().capacity()
-
-    def log(self, key: ReplicaKey, start: int, limit_bytes: int) -> LogSlice:
-        time.sleep(self.delay_s)
-        return super().log(key, start, limit_bytes)
-
-    def explain(self, job_id: str) -> Explanation | None:
-        time.sleep(self.delay_s)
-        return super().explain(job_id)
-
-
-class DeadEngine(SlowEngine):
-    """Never answers at all."""
-
-    delay_s = 10.0**8
-
-    def watch(self, after: int, timeout_s: float) -> Sequence[Change]:
-        time.sleep(self.delay_s)
-        return []
-
-    def cancel(self, job_id: str, run: int, reason: str) -> None:
-        time.sleep(self.delay_s)
-
-
-class LyingEngine(FakeEngine):
-    """Speaks of jobs nobody submitted, repeats old cursors, and revives what has ended."""
-
-    _ended: tuple[Change, ...] = ()
-
-    def watch(self, after: int, timeout_s: float) -> Sequence[Change]:
-        tales = []
-        for change in super().watch(after, timeout_s):
-            stranger = replace(change, job_id="job-ffffffffffffffff", cursor=change.cursor - 1)
-            tales += [stranger, change, replace(change, cursor=1)]
-            if change.status is not None and change.status.phase in TERMINAL:
-                self._ended += (change,)
-        # Also in later batches: what has ended would run again.
-        for number, change in enumerate(self._ended, 1):
-            if tales and change.status is not None:
-                alive = replace(change.status, phase=Phase.RUNNING)
-                cursor = max(tale.cursor for tale in tales) + number
-                tales.append(replace(change, cursor=cursor, status=alive))
-        return tales

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from paddlecloud.core.actions import Event, Grant, Severity, Status
 from paddlecloud.core.errors import Fault
 from paddlecloud.core.jobspec import JobSpec
-from paddlecloud.core.observed import ReplicaKey, ReplicaObserved
+from paddlecloud.core.observed import Move, ReplicaKey, ReplicaObserved
 from paddlecloud.core.resources import Resources
 from paddlecloud.engines.local import inventory
 from paddlecloud.engines.local.addresses import too_many
@@ -80,6 +80,10 @@ class LocalEngine:
 
     def cancel(self, job_id: str, run: int, reason: str) -> None:
         if self._store.ask_cancel(job_id, run, reason):
+            self._queue.add(job_id)
+
+    def move(self, job_id: str, run: int, moves: Sequence[Move]) -> None:
+        if self._store.ask_moves(job_id, run, moves):
             self._queue.add(job_id)
 
     def delete(self, job_id: str) -> None:

@@ -19,7 +19,7 @@ from paddlecloud.engines.local.addresses import (
     first_port,
     number_of,
 )
-from paddlecloud.engines.local.store import Placed
+from paddlecloud.engines.local.run_rows import Placed
 from paddlecloud.engines.protocols import Launch
 from paddlecloud.engines.reconcile import RunRecord
 

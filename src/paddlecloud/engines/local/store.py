@@ -12,14 +12,12 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
 
-from paddlecloud.core import jobspec
 from paddlecloud.core.actions import Event, Grant, Status
-from paddlecloud.core.observed import ReplicaObserved
+from paddlecloud.core.observed import Move, ReplicaObserved
 from paddlecloud.core.phases import TERMINAL, Phase
 from paddlecloud.core.status_json import (
     event_from_json,
@@ -28,6 +26,14 @@ from paddlecloud.core.status_json import (
     replica_to_json,
     status_from_json,
     status_to_json,
+)
+from paddlecloud.engines.local.run_rows import (
+    Placed,
+    dumps,
+    job_from_json,
+    job_to_json,
+    moves_from_json,
+    moves_to_json,
 )
 from paddlecloud.engines.protocols import Change, History, JobRun
 from paddlecloud.engines.reconcile import RunRecord
@@ -47,41 +53,13 @@ create table if not exists changes (
   at real not null, status text, replicas text, granted integer not null default 0,
   event text, told text);
 create unique index if not exists changes_told on changes (job_id, run, told);
+create table if not exists moves (
+  job_id text not null, run integer not null, moves text not null, primary key (job_id, run));
 create table if not exists facts (name text primary key, value text not null);
 """
 # How many told changes are kept behind the slowest watcher's cursor.
 _KEEP_CHANGES = 20_000
 _BUSY_TIMEOUT_S = 10
-
-
-def _dumps(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
-
-
-def job_to_json(job: JobRun) -> dict[str, Any]:
-    return {
-        "job_id": job.job_id,
-        "run": job.run,
-        "spec": jobspec.to_json(job.spec),
-        "account_id": job.account_id,
-        "account": job.account,
-        "submitted_at": job.submitted_at,
-        "uid": job.uid,
-        "secret_env": dict(job.secret_env),
-    }
-
-
-def job_from_json(body: Mapping[str, Any]) -> JobRun:
-    return JobRun(**{**body, "spec": jobspec.from_json(body["spec"])})
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """What a run was given: its size, the first of its address numbers, its cards."""
-
-    trainers: int
-    network_base: int
-    gpus: Mapping[str, list[int]]
 
 
 class Store:
@@ -101,7 +79,7 @@ class Store:
         self._gpus: dict[str, dict[str, list[int]]] = {}
         for row in self._db.execute(
             "select job, granted, grant_reason, grant_revision, cancel, status, first_started_at,"
-            " network_base, gpus from runs where live"
+            " network_base, gpus, moves from runs left join moves using (job_id, run) where live"
         ):
             record = RunRecord(
                 job=job_from_json(json.loads(row[0])),
@@ -109,6 +87,7 @@ class Store:
                 cancel_asked=row[4],
                 status=status_from_json(json.loads(row[5])),
                 first_started_at=row[6],
+                moves=moves_from_json(json.loads(row[9] or "[]")),
             )
             self._live[record.job.job_id] = record
             self._networks[record.job.job_id] = row[7]
@@ -146,12 +125,12 @@ class Store:
                 (
                     job.job_id,
                     job.run,
-                    _dumps(job_to_json(job)),
+                    dumps(job_to_json(job)),
                     job.account_id,
-                    _dumps(status_to_json(status)),
+                    dumps(status_to_json(status)),
                     grant.trainers,
                     base,
-                    _dumps(cards),
+                    dumps(cards),
                 ),
             ).rowcount
             if added:
@@ -185,6 +164,22 @@ class Store:
             self._live[job_id] = replace(record, cancel_asked=reason)
         return True
 
+    def ask_moves(self, job_id: str, run: int, moves: Sequence[Move]) -> bool:
+        """Remember them; False if there is nothing new in them."""
+        with self._transaction() as db:
+            record = self._live.get(job_id)
+            if record is None or record.job.run != run:
+                return False
+            known = {(move.role, move.index, move.attempt) for move in record.moves}
+            new = [move for move in moves if (move.role, move.index, move.attempt) not in known]
+            if not new:
+                return False
+            together = (*record.moves, *new)
+            row = (job_id, run, dumps(moves_to_json(together)))
+            db.execute("insert or replace into moves values (?, ?, ?)", row)
+            self._live[job_id] = replace(record, moves=together)
+        return True
+
     def set_grant(
         self,
         job_id: str,
@@ -205,7 +200,7 @@ class Store:
                     grant.reason,
                     grant.revision,
                     base,
-                    _dumps(cards),
+                    dumps(cards),
                     job_id,
                     record.job.run,
                 ),
@@ -223,6 +218,7 @@ class Store:
     def forget(self, job_id: str) -> None:
         with self._transaction() as db:
             db.execute("delete from runs where job_id = ?", (job_id,))
+            db.execute("delete from moves where job_id = ?", (job_id,))
             db.execute("delete from changes where job_id = ?", (job_id,))
             db.execute("delete from facts where name = ?", (f"forget {job_id}",))
             self._drop_live(job_id)
@@ -255,13 +251,13 @@ class Store:
     ) -> None:
         """Write what changed, once; equal values are not written and events are told once."""
         job = record.job
-        replicas_text = _dumps([replica_to_json(seen) for seen in replicas])
+        replicas_text = dumps([replica_to_json(seen) for seen in replicas])
         with self._transaction() as db:
             before = db.execute(
                 "select status, replicas, granted from runs where job_id = ? and run = ?",
                 (job.job_id, job.run),
             ).fetchone()
-            status_text = _dumps(status_to_json(status))
+            status_text = dumps(status_to_json(status))
             changed = before is not None and before[:2] != (status_text, replicas_text)
             if changed:
                 ended = status.phase in TERMINAL
@@ -302,7 +298,7 @@ class Store:
     def _tell_events(self, db: sqlite3.Connection, job: JobRun, events: Sequence[Event]) -> int:
         count = 0
         for event in events:
-            body = _dumps(event_to_json(event))
+            body = dumps(event_to_json(event))
             count += db.execute(
                 "insert or ignore into changes (job_id, run, at, event, told)"
                 " values (?, ?, ?, ?, ?)",
