@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-FOLDERS = sorted(path for path in EXAMPLES.iterdir() if path.is_dir())
+WITHOUT_PROGRAM = {"paddlejob"}  # objects for kubectl, read by tests/unit/forms/test_paddlejob.py
+FOLDERS = sorted(
+    path for path in EXAMPLES.iterdir() if path.is_dir() and path.name not in WITHOUT_PROGRAM
+)
 PROGRAMS = sorted(EXAMPLES.glob("*/*.py"))
 
 
