@@ -85,7 +85,7 @@ def test_the_help_of_train_names_every_flag(run: Run) -> None:
         (("state", "a", "b"), 2, "state takes one job, not 2"),
         (("kill",), 2, "kill which job?"),
         (("kill", ",", " "), 2, "kill which job?"),
-        (("replace", ID), 1, "Error occurred: replace is not there yet; nothing was done"),
+        (("replace", ID), 2, "--pods    is needed"),
         (("--ak", "a/b", "--sk", "c", "state", ID), 2, "--ak must be letters and digits only"),
         (("--server", "h", "--port", "x", "state", ID), 2, "--port must be a number from 1"),
     ],

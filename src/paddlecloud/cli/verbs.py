@@ -24,7 +24,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "events": ("events", JOBS, "the history of a job"),
     "wait": ("wait", JOBS, "wait until a job ends or runs"),
     "rerun": ("rerun", JOBS, "run an ended job again, exactly as it was"),
-    "job": ("job.verb", JOBS, "the second client: train, state, list, info, kill, rerun, delete"),
+    "job": ("job.verb", JOBS, "the second client: train, state, list, info, kill, rerun, replace"),
     "kill": ("kill", JOBS, "stop a job, and with -rm forget it"),
     "pfs": ("pfs.verb", FILES, "copy, list, compare and remove files under /pfs"),
     "ls": ("pfs.old_ls", FILES, "list files, as the first client did"),

@@ -209,6 +209,11 @@ class Client(PlatformCalls):
     def rerun(self, ref: str, *, key: str = "") -> JobShape:
         return self._change("POST", routes.fill(routes.JOB_RERUN, ref=ref), {}, key=key)
 
+    def move(self, ref: str, replicas: Mapping[str, str]) -> JobShape:
+        """Have replicas (`trainer-1`) leave the hosts they are on; each starts again."""
+        rows = [{"replica": name, "host": host} for name, host in replicas.items()]
+        return self._change("POST", routes.fill(routes.JOB_MOVE, ref=ref), {"replicas": rows})
+
     def delete(self, ref: str) -> None:
         self._change("DELETE", routes.fill(routes.JOB, ref=ref), None)
 

@@ -231,6 +231,16 @@ JOBS = [
         change=Change.OWN,
     ),
     Route(
+        "POST",
+        routes.JOB_MOVE,
+        jobs_v2.move,
+        "Move replicas of a live job off their hosts: they end and start again elsewhere, or on the"
+        " only host there is",
+        body=shapes.MoveBody,
+        answers={202: shapes.JobShape},
+        change=Change.ATOMIC,
+    ),
+    Route(
         "GET",
         routes.CHANGES,
         waiting.wait_for_changes,

@@ -296,6 +296,17 @@ class CancelBody(TypedDict):
     reason: NotRequired[str]
 
 
+class MoveShape(TypedDict):
+    """`replica` is trainer-1 or <job>-trainer-1, `host` where it is now (its address or node)."""
+
+    replica: str
+    host: str
+
+
+class MoveBody(TypedDict):
+    replicas: list[MoveShape]
+
+
 class ChangesShape(TypedDict):
     revision: int
 

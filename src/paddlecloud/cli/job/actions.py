@@ -1,4 +1,4 @@
-"""`paddlecloud job state|info|list|kill|rerun|delete`: asking about jobs and ordering them about.
+"""`paddlecloud job state|info|list|kill|rerun|delete|replace`: asking about jobs, ordering them.
 
 Ids may be repeated and separated by commas or blanks; a name does as well as an id. An order for
 several jobs is carried out for all that can be; the answer names the others and the exit code is 1.
@@ -15,6 +15,7 @@ from paddlecloud.core.names import plain_job_name
 from paddlecloud.forms.faults import FaultList
 from paddlecloud.forms.go_flags import Flag, Kind, Parsed
 from paddlecloud.forms.long_flags import parse
+from paddlecloud.forms.pods import parse_pods
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 
 MAX_SIZE = 1000
 JSON = Flag(("--json",), Kind.BOOL, meaning="print JSON")
+PODS = Flag(
+    ("--pods",),
+    value='"pod=P,host=H;..."',
+    meaning="the pods to move, each with the host it has to leave",
+)
+REPLACE_USAGE = 'paddlecloud job replace JOB_ID --pods "pod=P,host=H;pod=P,host=H"'
 LIST_FLAGS = (
     Flag(
         ("--type",),
@@ -161,6 +168,34 @@ def rerun(session: JobSession) -> int:
 
 def delete(session: JobSession) -> int:
     return _order(session, lambda ref: session.client.delete(_id_of(session, ref)))
+
+
+def replace(session: JobSession) -> int:
+    """Move pods off hosts: each ends and starts again."""
+    faults = FaultList()
+    parsed = parse(session.words, (PODS, JSON), faults)
+    is_mistyped = bool(faults)  # then it may well be --pods that is meant
+    ids = ids_of(parsed.positionals)
+    if len(ids) != 1:
+        said = "replace which job?" if not ids else f"replace takes one job, not {len(ids)}"
+        faults.add("JOB_ID", said, " ".join(ids))
+    pods: dict[str, str] = {}
+    if "pods" in parsed:
+        pods = parse_pods(parsed.text("pods"), faults, parsed.given["pods"].written)
+    elif not is_mistyped:
+        faults.add("--pods", "is needed: which pods, and the host each has to leave")
+    faults.raise_if_any(hint=f"write {REPLACE_USAGE}")
+    try:
+        job = session.client.move(ids[0], pods)
+    except InvalidInput as error:  # the server knows the pods: the command line itself was right
+        each = [f"{fault.field} {fault.problem}" for fault in error.faults] or [error.message]
+        raise _Refused("; ".join(each), hint=error.hint) from error
+    session.say(answers.as_json(answers.envelope({"jobIds": [job["id"]], "pods": list(pods)})))
+    return 0
+
+
+class _Refused(PaddleCloudError):
+    code = "refused"
 
 
 def _id_of(session: JobSession, ref: str) -> str:

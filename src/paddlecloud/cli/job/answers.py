@@ -122,7 +122,9 @@ def details(
         "trainerList": [],
         "pserverList": [],
     }
-    for replica in replicas:
+    # An older attempt of a replica is history: it comes before the current one.
+    current = {(each["role"], each["index"]): each for each in replicas}
+    for replica in current.values():
         short = f"{replica['role']}-{replica['index']}"
         entry = {
             "resourceName": f"{job['id']}-{short}",

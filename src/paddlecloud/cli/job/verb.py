@@ -10,7 +10,7 @@ import sys
 
 from paddlecloud.cli.job import connection
 from paddlecloud.cli.job.connection import JobSession
-from paddlecloud.core.errors import InvalidInput, PaddleCloudError, Unavailable
+from paddlecloud.core.errors import InvalidInput, PaddleCloudError
 
 USAGE = "paddlecloud job [connection flags] <action> [options]"
 HELP = """
@@ -24,10 +24,11 @@ Examples:
   paddlecloud job state job-4f1c09d2a7b35e60
   paddlecloud job --compat 1 list --size 5
   paddlecloud job kill job-4f1c09d2a7b35e60, job-0a1b2c3d4e5f6071
+  paddlecloud job replace job-4f1c09d2a7b35e60 \\
+      --pods "pod=job-4f1c09d2a7b35e60-trainer-1,host=127.0.0.3"
 """
 FLAGS = connection.FLAGS
-ACTIONS = ("train", "state", "list", "rerun", "info", "kill", "delete")
-_NOT_YET = ("replace",)
+ACTIONS = ("train", "state", "list", "rerun", "info", "kill", "delete", "replace")
 
 # As that program printed it.
 OLD_HELP = """\
@@ -60,7 +61,7 @@ def open_session(words: list[str]) -> JobSession:
     session = connection.split(words)
     if not session.action:
         raise InvalidInput("too few arguments: job needs an action", hint="paddlecloud job --help")
-    if session.action not in (*ACTIONS, *_NOT_YET):
+    if session.action not in ACTIONS:
         from paddlecloud.forms.faults import nearest
 
         near = nearest(session.action, ACTIONS)
@@ -85,13 +86,9 @@ def run(session: JobSession) -> int:
         "kill": actions.kill,
         "rerun": actions.rerun,
         "delete": actions.delete,
+        "replace": actions.replace,
     }
     try:
-        if session.action not in do:
-            raise Unavailable(
-                f"{session.action} is not there yet; nothing was done",
-                hint="paddlecloud job kill JOB_ID, then paddlecloud job rerun JOB_ID",
-            )
         session.check_keys()
         return do[session.action](session)
     except InvalidInput:
@@ -126,6 +123,8 @@ def show_help(words: list[str]) -> int:
         flags, usage = train_options.FLAGS, "--job-name NAME --start-cmd COMMAND [options]"
     elif action == "list":
         flags, usage = actions.LIST_FLAGS, "[options]"
+    elif action == "replace":
+        flags, usage = (actions.PODS, actions.JSON), '[options] JOB_ID --pods "pod=P,host=H;..."'
     lines = [f"usage: paddlecloud job {action} {usage}", "", "optional arguments:"]
     sys.stdout.write("\n".join([*lines, *help_lines(flags)]) + "\n")
     return 0

@@ -42,6 +42,7 @@ class Job(models.Model):
     revision = models.BigIntegerField(default=0)
     prepared = models.BooleanField(default=False)  # the working directory is filled
     cancel_asked = models.TextField(default="")  # non-empty: the user's kill, with its reason
+    moves = models.TextField(default="[]")  # JSON: replicas of this run ordered off their hosts
     deleted = models.BooleanField(default=False)  # hidden; forgotten once it has ended
 
     class Meta:

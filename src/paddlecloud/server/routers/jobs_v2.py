@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from paddlecloud.server.exchange import Answer, Request, json_answer
 from paddlecloud.server.front import REPLAYED
-from paddlecloud.server.services import explaining, job_rows, orders, submitting
+from paddlecloud.server.services import explaining, job_rows, moving, orders, submitting
+from paddlecloud.wire.shapes import MoveBody
 
 
 def _job_id(request: Request) -> str:
@@ -62,6 +65,12 @@ def cancel(request: Request) -> Answer:
     job_id = _job_id(request)
     reason = request.json(optional=True).get("reason", "")
     orders.cancel(job_id, request.caller.name, str(reason))
+    return json_answer(job_rows.read(job_id), 202)
+
+
+def move(request: Request) -> Answer:
+    job_id = _job_id(request)
+    moving.move(job_id, request.caller.name, cast(MoveBody, request.json()))
     return json_answer(job_rows.read(job_id), 202)
 
 

@@ -21,7 +21,14 @@ from paddlecloud.engines.protocols import Engine, JobRun
 from paddlecloud.server.database import forget_broken_connection, writing
 from paddlecloud.server.jobs.models import Job
 from paddlecloud.server.process import here
-from paddlecloud.server.services import accounts, mirroring, packages, tokens, workspaces
+from paddlecloud.server.services import (
+    accounts,
+    mirroring,
+    moving,
+    packages,
+    tokens,
+    workspaces,
+)
 
 log = logging.getLogger(__name__)
 
@@ -91,6 +98,8 @@ class Feeder:
             self._put(engine, job)
         if job.live and job.cancel_asked:
             engine.cancel(job.id, job.run, job.cancel_asked)
+        if job.live and (orders := moving.orders_of(job)):
+            engine.move(job.id, job.run, orders)
         if job.deleted and not job.live:
             engine.delete(job.id)
             with writing():

@@ -104,6 +104,7 @@ def _next_run(request: Request, job_id: str) -> Job:
         "ended_at": None,
         "prepared": False,
         "cancel_asked": "",
+        "moves": "[]",
         "package": package,
         "revision": next_revision(),
     }
