@@ -12,7 +12,7 @@ from paddlecloud.pfs.batches import Batch
 from paddlecloud.pfs.owners import Owner
 from paddlecloud.pfs.shapes import BatchResult, Entry, UploadWish
 from paddlecloud.pfs.store import Store
-from paddlecloud.wire.digests import LEAF_BYTES, combine, leaf_hash
+from paddlecloud.wire.digests import LEAF_BYTES, combine, folder_digest, leaf_hash
 from paddlecloud.wire.pfspath import PfsPath
 from paddlecloud.wire.records import Head, Kind
 
@@ -105,7 +105,15 @@ class Bench:
 
     def compare(self, files: dict[str, bytes], base: str = "") -> dict[str, list[int]]:
         rows = [(name, len(data), digest_of(data).hex()) for name, data in files.items()]
-        return self.store.compare(self.who, at(base, self.who.name), rows).to_json()
+        told = self.store.compare(self.who, at(base, self.who.name), rows).to_json()
+        assert told.pop("folders") == []
+        return told
+
+    def has_folder(self, name: str, files: dict[str, bytes], executable: bool = False) -> bool:
+        """Whether the store says that it holds exactly these files, asked as one."""
+        rows = [(each, executable, digest_of(data)) for each, data in files.items()]
+        wanted = (name, len(files), folder_digest(rows).hex())
+        return not self.store.compare(self.who, at("", self.who.name), [], [wanted]).folders
 
     def leftovers(self) -> list[str]:
         return sorted(os.listdir(self.parts)) if self.parts.exists() else []

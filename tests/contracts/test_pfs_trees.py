@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 
 import pytest
@@ -202,6 +203,70 @@ def test_compares_what_a_job_wrote_and_rewrote(bench: Bench):
         assert bench.compare({"f": data})["different"] == []
         for other in {b"first", b"fir5t", b"third"} - {data}:
             assert bench.compare({"f": other})["different"] == [0]
+
+
+def knows_folder(bench: Bench, folder: str, files: dict[str, bytes]) -> bool:
+    """Put them there. A store that can tell a file's states apart knows them, at the latest when
+    its clock has moved on since they were written; another one never does."""
+    below = {f"{folder}/{name}": data for name, data in files.items()}
+    bench.batch(below)
+    if not bench.store.digests.times.mapped_writes_show:
+        assert not bench.has_folder(folder, files)
+        return False
+    until_s = time.monotonic() + 20
+    while not bench.has_folder(folder, files):
+        assert time.monotonic() < until_s
+        assert bench.compare(below)["different"] == []
+    return True
+
+
+def test_knows_a_folder_by_all_its_files_at_once(bench: Bench):
+    files = {f"f{n}": bytes([n]) * n for n in range(20)}
+    if not knows_folder(bench, "sub", files):
+        return
+    bench.put("sub/deeper/f", b"not directly in it")
+    for _ in range(2):  # from the files, then as one
+        assert bench.has_folder("sub", files)
+        assert not bench.has_folder("sub", {**files, "f1": b"x"})
+        assert not bench.has_folder("sub", {**files, "more": b""})
+        assert not bench.has_folder("sub", {k: v for k, v in files.items() if k != "f3"})
+        assert not bench.has_folder("sub", files, executable=True)
+        assert not bench.has_folder("other", files)
+        assert not bench.has_folder("sub/f1", files)
+    bench.reopen()
+    assert bench.has_folder("sub", files)
+
+
+@pytest.mark.parametrize("change", ["bytes", "name", "gone", "new", "mode", "link"])
+def test_a_folder_is_another_as_soon_as_a_job_touches_it(bench: Bench, change: str):
+    files = {f"f{n}": bytes([n]) * 5 for n in range(10)}
+    if not knows_folder(bench, "sub", files):
+        return
+    folder = bench.home / "sub"
+    if change == "bytes":
+        with (folder / "f4").open("r+b") as file:
+            file.write(b"other")
+    elif change == "name":
+        (folder / "f4").rename(folder / "g4")
+    elif change == "gone":
+        (folder / "f4").unlink()
+    elif change == "new":
+        (folder / "f99").write_bytes(b"")
+    elif change == "mode":
+        (folder / "f4").chmod(0o755)
+    else:
+        (folder / "f4").unlink()
+        (folder / "f4").symlink_to("f5")
+    assert not bench.has_folder("sub", files)
+
+
+def test_a_folder_of_files_nobody_has_read_is_asked_about_one_by_one(bench: Bench):
+    (bench.home / "sub").mkdir(parents=True)
+    files = {f"f{n}": b"by a job" for n in range(8)}
+    for name, data in files.items():
+        (bench.home / "sub" / name).write_bytes(data)
+    assert not bench.has_folder("sub", files)
+    assert bench.compare({f"sub/{name}": data for name, data in files.items()})["different"] == []
 
 
 def test_an_etag_stands_for_one_state(bench: Bench):

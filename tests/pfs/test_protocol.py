@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from paddlecloud.wire import records, snapshots
-from paddlecloud.wire.digests import LEAF_BYTES
+from paddlecloud.wire.digests import LEAF_BYTES, folder_digest
 from tests.pfs.calls import (
     PFS,
     ask,
@@ -213,10 +213,23 @@ def test_compares_many_files_in_one_call(alice: Caller, home: str) -> None:
         ["same/below", 1, digest_of(b"1")],
         ["dir/x", 1, digest_of(b"3")],
     ]
-    answer = alice.post(f"{PFS}/compare", {"path": home, "files": rows})
-    assert answer.json == {"missing": [3], "different": [1, 2], "blocked": [4, 5]}
-    bad = alice.post(f"{PFS}/compare", {"path": home, "files": [["a", 1, "xyz"]]})
-    assert bad.status == 400
+    whole = folder_digest([("x", False, bytes.fromhex(digest_of(b"3")))]).hex()
+    folders = [["dir", 1, whole], ["dir", 2, whole], ["", 1, whole], ["none", 1, whole]]
+    asked = {"path": home, "files": rows, "folders": folders}
+    answer = alice.post(f"{PFS}/compare", asked)
+    assert answer.json == {
+        "missing": [3],
+        "different": [1, 2],
+        "blocked": [4, 5],
+        "folders": [1, 2, 3],
+    }
+    for wrong in (
+        {"files": [["a", 1, "xyz"]]},
+        {"files": [], "folders": [["a", 1, "xyz"]]},
+        {"files": [], "folders": [["../bob", 1, whole]]},
+        {"files": [], "folders": [["a", "1", whole]]},
+    ):
+        assert alice.post(f"{PFS}/compare", {"path": home, **wrong}).status == 400
 
 
 def test_moves_copies_and_removes(alice: Caller, home: str) -> None:

@@ -1,7 +1,8 @@
 """Which of many files are here already, with the same bytes: the question before an upload.
 
 Only looks below the base it is given, which the caller may read; answers by position. A file whose
-size is right and whose digest nobody knows yet is read.
+size is right and whose digest nobody knows yet is read. About a whole folder the answer is "the
+same" or "ask about its files": nothing is read for it.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from paddlecloud.core.errors import Conflict, InvalidInput
 from paddlecloud.pfs.digesting import Digests
 from paddlecloud.pfs.directories import Directories, Parts
 from paddlecloud.pfs.diskstore import Tree
+from paddlecloud.pfs.folder_digests import FolderDigests
 from paddlecloud.pfs.relative_names import check_name, split
 from paddlecloud.pfs.shapes import Comparison
 from paddlecloud.wire.digests import is_digest
 
 MOST_AT_ONCE = 50_000
 Wanted = tuple[str, int, str]  # relative name, size in bytes, digest in hex
+WantedFolder = tuple[str, int, str]  # relative name, how many files, digest in hex
 
 
 class Comparing:
@@ -34,14 +37,34 @@ class Comparing:
         self._different: list[int] = []
         self._blocked: list[int] = []
 
-    def run(self, files: Sequence[Wanted]) -> Comparison:
-        if len(files) > MOST_AT_ONCE:
-            raise InvalidInput(f"at most {MOST_AT_ONCE} files at once", field="files")
+    def run(self, files: Sequence[Wanted], folders: Sequence[WantedFolder] = ()) -> Comparison:
+        for field, rows in (("files", files), ("folders", folders)):
+            if len(rows) > MOST_AT_ONCE:
+                raise InvalidInput(f"at most {MOST_AT_ONCE} {field} at once", field=field)
+        others = self._other_folders(folders)
         for folder, positions in _by_folder(files).items():
             self._folder(folder, positions, files)
         for found in (self._missing, self._different, self._blocked):
             found.sort()
-        return Comparison(self._missing, self._different, self._blocked)
+        return Comparison(self._missing, self._different, self._blocked, others)
+
+    def _other_folders(self, folders: Sequence[WantedFolder]) -> list[int]:
+        """Those that are not known to hold exactly the files that were meant."""
+        if not folders:
+            return []
+        known = FolderDigests(self._tree, self._digests.index)
+        others = []
+        for position, (name, count, digest) in enumerate(folders):
+            _check_row(name, count, digest, "folders")
+            try:
+                fd = self._dirs.open(self._base + (split(name) if name else ()))
+                found = known.of(fd, count)
+            except OSError:
+                found = None
+            if found is None or found.hex() != digest:
+                others.append(position)
+        known.keep()
+        return others
 
     def _folder(self, folder: str, positions: list[int], files: Sequence[Wanted]) -> None:
         parts = self._base + (split(folder) if folder else ())
@@ -111,9 +134,13 @@ def _by_folder(files: Sequence[Wanted]) -> dict[str, list[int]]:
     folders: dict[str, list[int]] = {}
     for position, row in enumerate(files):
         name, size_bytes, digest = row
-        if type(name) is not str or type(size_bytes) is not int or type(digest) is not str:
-            raise InvalidInput("each must be [name, size, digest]", field="files")
-        if not is_digest(digest):
-            raise InvalidInput("a digest has 64 hex digits", field="files")
+        _check_row(name, size_bytes, digest, "files")
         folders.setdefault(name.rpartition("/")[0], []).append(position)
     return folders
+
+
+def _check_row(name: object, number: object, digest: object, field: str) -> None:
+    if type(name) is not str or type(number) is not int or type(digest) is not str:
+        raise InvalidInput("each must be [name, number, digest]", field=field)
+    if not is_digest(digest):
+        raise InvalidInput("a digest has 64 hex digits", field=field)

@@ -31,8 +31,13 @@ _CREATE = (
     " digest BLOB, leaves BLOB)"
 )
 _PUT = "INSERT OR REPLACE INTO digests VALUES (?,?,?,?,?)"
+_CREATE_FOLDERS = (
+    "CREATE TABLE IF NOT EXISTS folders (inode INTEGER PRIMARY KEY, known BLOB, checksum INTEGER)"
+)
+_PUT_FOLDER = "INSERT OR REPLACE INTO folders VALUES (?,?,?)"
 _FACTS = struct.Struct("<QQQqq")
 _Row = tuple[int, bytes, int, bytes, bytes | None]
+FolderRow = tuple[int, bytes, bytes]  # inode, what tells the state of its files, their digest
 
 
 class Known(NamedTuple):
@@ -72,6 +77,24 @@ class Index:
             for inode, facts in zip(inodes, many, strict=True)
         ]
 
+    def folder(self, inode: int, state: bytes) -> bytes | None:
+        """The digest of a folder's files while they are in this state; see `folder_digests`."""
+        with self._lock:
+            try:
+                row = self._db.execute(
+                    "SELECT known, checksum FROM folders WHERE inode=?", (_signed(inode),)
+                ).fetchone()
+            except sqlite3.Error:
+                self._begin_again()
+                return None
+        if row is None:
+            return None
+        known, checksum = row
+        is_good = isinstance(known, bytes) and len(known) == len(state) + DIGEST_BYTES
+        if not is_good or not known.startswith(state) or zlib.crc32(known) != checksum:
+            return None
+        return known[len(state) :]
+
     # --- learning ---
 
     def learn(self, facts: os.stat_result, leaves: Sequence[bytes]) -> None:
@@ -86,12 +109,23 @@ class Index:
             if late or len(self._waiting) >= _FLUSH_ROWS:
                 self._flush()
 
+    def learn_folders(self, rows: Sequence[FolderRow]) -> None:
+        if not rows:
+            return
+        written = [
+            (_signed(inode), state + digest, zlib.crc32(state + digest))
+            for inode, state, digest in rows
+        ]
+        with self._lock:
+            self._write(_PUT_FOLDER, written)
+
     def forget(self, facts: os.stat_result) -> None:
         inode = _signed(facts.st_ino)
         with self._lock:
             self._waiting.pop(inode, None)
             try:
                 self._db.execute("DELETE FROM digests WHERE inode=?", (inode,))
+                self._db.execute("DELETE FROM folders")  # one of them stood on it
             except sqlite3.Error:
                 self._begin_again()
 
@@ -131,6 +165,7 @@ class Index:
             if layout not in (0, _LAYOUT):
                 raise sqlite3.DatabaseError("another layout")
             db.execute(_CREATE)
+            db.execute(_CREATE_FOLDERS)
             db.execute(f"PRAGMA user_version={_LAYOUT}")
             db.execute("SELECT * FROM digests LIMIT 1").fetchone()
         except BaseException:
@@ -169,20 +204,22 @@ class Index:
 
     def _flush(self) -> None:
         self._flushed_at_s = time.monotonic()
-        if not self._waiting:
-            return
+        if self._waiting:
+            self._write(_PUT, self._waiting.values())
+            self._waiting.clear()
+
+    def _write(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
         try:
             if not self._path.exists():  # deleted under us: write where it will be found again
                 self._begin_again()
             self._db.execute("BEGIN")
-            self._db.executemany(_PUT, self._waiting.values())
+            self._db.executemany(statement, rows)
             self._db.execute("COMMIT")
         except sqlite3.OperationalError:  # a full disk: these are forgotten, the others are good
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
         except sqlite3.Error:
             self._begin_again()
-        self._waiting.clear()
 
 
 def _signed(number: int) -> int:

@@ -73,14 +73,20 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Positions in the list that was sent."""
+    """Positions in the lists that were sent."""
 
     missing: list[int]
     different: list[int]
     blocked: list[int]  # a directory or link is there, or a file is where a directory must be
+    folders: list[int]  # not known to hold exactly these files
 
     def to_json(self) -> dict[str, Any]:
-        return {"missing": self.missing, "different": self.different, "blocked": self.blocked}
+        return {
+            "missing": self.missing,
+            "different": self.different,
+            "blocked": self.blocked,
+            "folders": self.folders,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -274,10 +274,16 @@ class Store:
             text += f"-{secrets.token_hex(8)}"
         return f'"{text}"'
 
-    def compare(self, owner: Owner, base: PfsPath, files: Sequence[comparing.Wanted]) -> Comparison:
+    def compare(
+        self,
+        owner: Owner,
+        base: PfsPath,
+        files: Sequence[comparing.Wanted],
+        folders: Sequence[comparing.WantedFolder] = (),
+    ) -> Comparison:
         tree = self.places.tree(owner, base)
         with named(base), Directories(tree) as dirs:
-            return comparing.Comparing(tree, dirs, base.parts, self.digests).run(files)
+            return comparing.Comparing(tree, dirs, base.parts, self.digests).run(files, folders)
 
     def usage(self, owner: Owner, path: PfsPath) -> UsageAnswer:
         tree = self.places.tree(owner, path)

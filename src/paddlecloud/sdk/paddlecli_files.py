@@ -1,9 +1,10 @@
-"""`~/.paddlecli/config`: which server the `job` client talks to, and with which key pair.
+"""`~/.paddlecli/config` and `token`: which server the `job` client talks to, with which key pair.
 
-It promises: the INI file of the old client, sections `[token]` (`token_name user_ak user_sk`) and
-`[server]` (`host port`), read and written so that the old client could still use it; a file that
-is no INI is refused by name; what is written is readable by its owner only. Called by the `job`
-and `config` verbs. It never prints, and no message of it holds a key.
+It promises: the INI files of the old client, read and written so that it could still use them. In
+`config` the sections `[token]` (`token_name user_ak user_sk`, the pair in use) and `[server]`
+(`host port`), in `token` one section per named pair. A file that is no INI is refused by name; what
+is written is whole or not at all, and readable by its owner only. Called by the `job`, `config` and
+`token` verbs. It never prints, and no message of it holds a key.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from paddlecloud.core.errors import InvalidInput
 
 TOKEN, SERVER = "token", "server"
 DEFAULT_PORT = "80"
+DEFAULT_NAME = "default"
 _KEY = re.compile(r"[A-Za-z0-9]{1,128}")
+_NAME = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 
 
 class Stored:
@@ -45,6 +48,10 @@ def folder(environ: Mapping[str, str] | None = None) -> str:
 
 def config_file() -> str:
     return os.path.join(folder(), "config")
+
+
+def token_file() -> str:
+    return os.path.join(folder(), "token")
 
 
 def read(path: str) -> Stored:
@@ -83,15 +90,72 @@ def write(path: str, section: str, values: Mapping[str, str]) -> None:
         parser.add_section(section)
     for key, value in values.items():
         parser.set(section, key, value)
+    _save(path, parser)
+
+
+def remove(path: str, section: str) -> bool:
+    """Drop a section; False if there was none."""
+    parser = _parser(path)
+    if not parser.remove_section(section):
+        return False
+    _save(path, parser)
+    return True
+
+
+def _save(path: str, parser: configparser.RawConfigParser) -> None:
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        beside = f"{path}.new"
+        beside = f"{path}.{os.getpid()}.new"
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "w", encoding="utf-8") as file:
-            parser.write(file)
-        os.replace(beside, path)
+        try:
+            with open(descriptor, "w", encoding="utf-8") as file:
+                parser.write(file)
+            os.chmod(beside, 0o600)  # one that was left there may be open to others
+            os.replace(beside, path)
+        except BaseException:
+            os.unlink(beside)
+            raise
     except OSError as error:
         raise InvalidInput(f"cannot write {path}: {error.strerror}", field=path) from error
+
+
+# --- named key pairs -------------------------------------------------------------------------
+
+
+def tokens() -> dict[str, tuple[str, str]]:
+    """Every named pair, (access key, secret key); the one in use is among them."""
+    parser = _parser(token_file())
+    found = {
+        name: (parser.get(name, "user_ak", fallback=""), parser.get(name, "user_sk", fallback=""))
+        for name in parser.sections()
+    }
+    current = read(config_file())
+    if current.ak:  # a client that knew no other file wrote it there only
+        found.setdefault(current.token_name or DEFAULT_NAME, (current.ak, current.sk))
+    return found
+
+
+def keep_token(name: str, ak: str, sk: str, *, in_use: bool) -> None:
+    """Keep a pair under its name, and use it if told. The one used before stays known."""
+    for known, pair in {**tokens(), name: (ak, sk)}.items():
+        write(token_file(), known, {"user_ak": pair[0], "user_sk": pair[1]})
+    if in_use:
+        write(config_file(), TOKEN, {"token_name": name, "user_ak": ak, "user_sk": sk})
+
+
+def forget_token(name: str) -> None:
+    remove(token_file(), name)
+    if (read(config_file()).token_name or DEFAULT_NAME) == name:
+        remove(config_file(), TOKEN)
+
+
+def check_name(text: str, field: str) -> str:
+    """A name an INI file can hold as a section; DEFAULT means something else there."""
+    if not _NAME.fullmatch(text) or text == "DEFAULT":
+        raise InvalidInput(
+            f"{field} must be 1 to 64 letters, digits and . _ @ -, and not DEFAULT", field=field
+        )
+    return text
 
 
 def check_key(text: str, field: str) -> str:

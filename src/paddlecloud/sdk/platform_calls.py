@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from paddlecloud.sdk.pfs import Files
+    from paddlecloud.wire.cluster_shapes import ClusterShape
     from paddlecloud.wire.credential_shapes import (
         AccessShape,
         CertInfoShape,
@@ -71,6 +72,10 @@ class PlatformCalls:
 
     def whoami(self) -> WhoamiShape:
         return self._call("GET", routes.WHOAMI)
+
+    def clusters(self) -> list[ClusterShape]:
+        """What there is to run on, and what of it the caller's groups may use."""
+        return self._items(routes.CLUSTERS)
 
     def login(self, username: str = "", password: str = "") -> str:
         """Exchange a password for a token, remembered in `~/.paddle/token_cache`."""

@@ -7,13 +7,15 @@ So the parts of a large file are hashed, sent, checked and resumed independently
 their digests make the file's. Two files with one digest are the same file: the key space keeps a
 list of digests that somebody stored as a file from passing for the file they describe.
 
+A folder has a digest too, of the files directly in it: one question then stands for all of them.
+
 The SDK and the store call it. BLAKE3 is the one thing here that is not the standard library; it is
 imported when the first digest is wanted, so importing this module costs nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 LEAF_BYTES = 4 << 20
 DIGEST_BYTES = 32
 _OF_LEAVES = "paddlecloud 2026-11-16 pfs digest of leaves"
+_OF_FOLDER = "paddlecloud 2026-11-16 pfs digest of a folder's files"
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -52,6 +55,20 @@ def combine(leaves: Sequence[bytes]) -> bytes:
 
     whole = blake3(derive_key_context=_OF_LEAVES)
     whole.update(b"".join(leaves))
+    return bytes(whole.digest())
+
+
+def folder_digest(files: Iterable[tuple[str, bool, bytes]]) -> bytes:
+    """Of the (name, is executable, digest) of the files in a folder, in any order."""
+    from blake3 import blake3
+
+    whole = blake3(derive_key_context=_OF_FOLDER)
+    rows = [
+        name.encode("utf-8", "surrogateescape") + (b"\0x" if executable else b"\0-") + digest
+        for name, executable, digest in files
+    ]
+    rows.sort()
+    whole.update(b"".join(rows))
     return bytes(whole.digest())
 
 

@@ -84,18 +84,22 @@ class PfsUsage(TypedDict):
 
 
 class PfsCompareBody(TypedDict):
-    """Rows are [name relative to path, size, digest]."""
+    """Rows are [name relative to path, size, digest], and for the files directly in a folder
+    together [folder relative to path, number of files, digest of the folder]."""
 
     path: str
     files: list[tuple[str, int, str]]
+    folders: NotRequired[list[tuple[str, int, str]]]
 
 
 class PfsCompared(TypedDict):
-    """Indices into `files`; what is in none of the lists is there and the same."""
+    """Indices into `files`; what is in none of the lists is there and the same. `folders` are
+    indices too: of those that are not known to hold exactly these files."""
 
     missing: list[int]
     different: list[int]
     blocked: list[int]
+    folders: list[int]
 
 
 class PfsUploadBody(TypedDict):

@@ -77,11 +77,28 @@ def test_any_change_of_the_facts_makes_it_unknown(index: Index, file: Path, chan
     assert index.digests([file.stat()]) == [None]
 
 
+def test_knows_a_folder_only_in_the_state_it_was_learnt_in(index: Index, tmp_path: Path):
+    inode, state, digest = (1 << 64) - 5, b"s" * 32, b"d" * 32
+    assert index.folder(inode, state) is None
+    index.learn_folders([(inode, state, digest)])
+    assert index.folder(inode, state) == digest
+    assert index.folder(inode, b"t" * 32) is None
+    assert index.folder(5, state) is None
+    again = _again(index, tmp_path)
+    assert again.folder(inode, state) == digest
+    again._db.execute("UPDATE folders SET known = known || 'x'")
+    assert again.folder(inode, state) is None
+    again._db.execute("UPDATE folders SET known = ?", (state + b"e" * 32,))
+    assert again.folder(inode, state) is None  # its checksum tells
+
+
 def test_forgets(index: Index, file: Path):
     index.learn(file.stat(), leaves_of(b"content"))
     index.flush()
+    index.learn_folders([(7, b"s" * 32, b"d" * 32)])
     index.forget(file.stat())
     assert index.get(file.stat()) is None
+    assert index.folder(7, b"s" * 32) is None  # it may have stood on that file
 
 
 @pytest.mark.parametrize("damage", [b"", b"not a database at all" * 100, None])

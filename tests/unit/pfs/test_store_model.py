@@ -172,6 +172,20 @@ class StoreMachine(RuleBasedStateMachine):
         assert len(self.bench.compare(others)["different"]) == len(others)
 
     @invariant()
+    def never_takes_a_folder_for_another(self) -> None:
+        """It may not know; it may not be wrong."""
+        for folder in {name.rpartition("/")[0] for name in self.files}:
+            start = len(folder) + 1 if folder else 0
+            inside = {
+                name[start:]: data
+                for name, data in self.files.items()
+                if name.rpartition("/")[0] == folder
+            }
+            self.bench.has_folder(folder, inside)
+            for name, data in inside.items():
+                assert not self.bench.has_folder(folder, {**inside, name: data + b"x"})
+
+    @invariant()
     def keeps_nothing_hidden_but_what_was_cut(self) -> None:
         unfinished = {row.id for row in self.bench.store.uploads(ANN)}
         assert unfinished <= set(self.cut)

@@ -71,7 +71,7 @@ def compare(service: Service, exchange: Exchange) -> Waiting:
     body = yield from exchange.read_json(pfs_shapes.PfsCompareBody, table.MANY_BODY_BYTES)
     path = PfsPath.parse(body["path"])
     yield service.slow
-    compared = service.store.compare(exchange.owner, path, body["files"])
+    compared = service.store.compare(exchange.owner, path, body["files"], body.get("folders", []))
     yield from exchange.answer_json(compared.to_json())
 
 

@@ -13,10 +13,10 @@ import os
 import struct
 import sys
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from paddlecloud.sdk.transfers.walking import Found
-from paddlecloud.wire.digests import DIGEST_BYTES, combine
+from paddlecloud.wire.digests import DIGEST_BYTES, combine, leaf_hash
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ STILL_NS = 2_100_000_000
 # thousands of rows are read before the first file is compared.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS digests_2 (path TEXT PRIMARY KEY, known BLOB) WITHOUT ROWID
+"""
+# The digest of the files directly in a folder, after the state all of them were in.
+_FOLDERS = """
+CREATE TABLE IF NOT EXISTS folders_1 (path TEXT PRIMARY KEY, known BLOB) WITHOUT ROWID
 """
 _STATE = struct.Struct("<QQqq")
 _ALL_BITS = (1 << 64) - 1  # Windows has file numbers of 128
@@ -67,6 +71,7 @@ class DigestCache:
         self._database: sqlite3.Connection | None = None
         self._is_unusable = False
         self._learnt: list[Row] = []
+        self._learnt_folders: list[Row] = []
         self._lock = threading.Lock()
         self._keys = _Keys()
 
@@ -77,17 +82,21 @@ class DigestCache:
 
     def below(self, roots: Iterable[str]) -> Known:
         """All that is known about what is in these folders, in one question each."""
+        real = [os.path.realpath(root) for root in roots]
+        return Known(lambda table: self._below(table, real), self._keys)
+
+    def _below(self, table: str, roots: Iterable[str]) -> dict[str, bytes]:
         rows: dict[str, bytes] = {}
         for root in roots:
-            rows.update(self._below(os.path.realpath(root)))
-        return Known(rows, self._keys)
-
-    def _below(self, root: str) -> list[Row]:
-        return self._ask(
-            "SELECT path, known FROM digests_2 WHERE path = ? UNION ALL "
-            "SELECT path, known FROM digests_2 WHERE path > ? AND path < ?",
-            (root, root.rstrip(os.sep) + os.sep, root.rstrip(os.sep) + chr(ord(os.sep) + 1)),
-        )
+            start = root.rstrip(os.sep)
+            rows.update(
+                self._ask(
+                    f"SELECT path, known FROM {table} WHERE path = ? UNION ALL "
+                    f"SELECT path, known FROM {table} WHERE path > ? AND path < ?",
+                    (root, start + os.sep, start + chr(ord(os.sep) + 1)),
+                )
+            )
+        return rows
 
     def learn(self, file: Found, leaves: bytes, hashed_at_ns: int) -> None:
         """Remember it, if no write can have happened under these times since it was read.
@@ -101,10 +110,16 @@ class DigestCache:
         with self._lock:
             self._learnt.append((self._keys.of(file.path), _state(file) + leaves))
 
+    def learn_folder(self, path: str, state: bytes, digest: bytes) -> None:
+        """Of files that are all known here: what is known together is as true as one by one."""
+        with self._lock:
+            self._learnt_folders.append((os.path.realpath(path), state + digest))
+
     def flush(self) -> None:
         with self._lock:
             learnt, self._learnt = self._learnt, []
-        if not learnt:
+            folders, self._learnt_folders = self._learnt_folders, []
+        if not learnt and not folders:
             return
         database = self._open()
         if database is None:
@@ -113,9 +128,10 @@ class DigestCache:
 
         try:
             with database:
-                database.executemany(
-                    "INSERT OR REPLACE INTO digests_2 (path, known) VALUES (?, ?)", learnt
-                )
+                for table, rows in (("digests_2", learnt), ("folders_1", folders)):
+                    database.executemany(
+                        f"INSERT OR REPLACE INTO {table} (path, known) VALUES (?, ?)", rows
+                    )
         except sqlite3.Error as error:
             self._give_up(error)
 
@@ -152,6 +168,7 @@ class DigestCache:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
             database.execute(_SCHEMA)
+            database.execute(_FOLDERS)
         except (sqlite3.Error, OSError) as error:
             self._give_up(error)
         return self._database
@@ -175,16 +192,30 @@ class DigestCache:
 
 
 class Known:
-    """What a cache said about some folders."""
+    """What a cache says about some folders; read from it when it is first asked for."""
 
-    def __init__(self, rows: dict[str, bytes], keys: _Keys) -> None:
-        self._rows = rows
+    def __init__(self, read: Callable[[str], dict[str, bytes]], keys: _Keys) -> None:
+        self._read = read
         self._keys = keys
+        self._files: dict[str, bytes] | None = None
+        self._folders: dict[str, bytes] | None = None
+
+    def folder_digest(self, path: str, state: bytes) -> bytes | None:
+        """Of the files directly in a folder, if they are in the state they were in then."""
+        if self._folders is None:
+            self._folders = self._read("folders_1")
+        known = self._folders.get(os.path.realpath(path)) if self._folders else None
+        if known is None or not known.startswith(state):
+            return None
+        digest = known[len(state) :]
+        return digest if len(digest) == DIGEST_BYTES else None
 
     def leaves_of(self, file: Found) -> bytes | None:
-        if not self._rows:
+        if self._files is None:
+            self._files = self._read("digests_2")
+        if not self._files:
             return None
-        known = self._rows.get(self._keys.of(file.path))
+        known = self._files.get(self._keys.of(file.path))
         if known is None or not known.startswith(_state(file)):
             return None
         leaves = known[_STATE.size :]
@@ -220,3 +251,17 @@ def _split(path: str) -> tuple[str, str]:
 def _state(file: Found) -> bytes:
     _, _, size_bytes, mtime_ns, ctime_ns, inode, _ = file
     return _STATE.pack(inode & _ALL_BITS, size_bytes, mtime_ns, ctime_ns)
+
+
+def folder_state(files: Sequence[Found], folder: str) -> bytes:
+    """Another one as soon as a name or a fact of one of the folder's files is another."""
+    pack = _STATE.pack
+    skipped = len(folder) + 1 if folder else 0
+    facts, names = [], []
+    for name, _, size_bytes, mtime_ns, ctime_ns, inode, executable in files:
+        facts.append(pack(inode & _ALL_BITS, size_bytes, mtime_ns, ctime_ns))
+        names.append(name[skipped:] + "\0x" if executable else name[skipped:])
+    whole = leaf_hash()
+    whole.update(b"".join(facts))
+    whole.update("\0\0".join(names).encode())
+    return bytes(whole.digest())

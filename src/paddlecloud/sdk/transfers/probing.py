@@ -9,6 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from paddlecloud.sdk.transfers.connections import Interrupted
 from paddlecloud.sdk.transfers.remote import Compared, Remote
@@ -17,25 +18,34 @@ from paddlecloud.sdk.transfers.sessions import JOIN_S, Session
 Row = tuple[str, int, str]
 
 
+class Question(NamedTuple):
+    """About files, which stand at these positions in the caller's list, and whole folders."""
+
+    positions: Sequence[int]
+    rows: Sequence[Row]
+    folders: Sequence[Row]
+    first_folder: int  # what the caller calls the first of `folders`
+
+
 class Probing:
     """Used by one thread: `ask` any number of times, then `finish`."""
 
     def __init__(self, session: Session, base: str) -> None:
         self._session = session
         self._base = base
-        self._found = Compared(set(), set(), set())
+        self._found = Compared()
         self._error: BaseException | None = None
-        self._waiting: queue.SimpleQueue[tuple[int, Sequence[Row]] | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Question | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def ask(self, start: int, rows: Sequence[Row]) -> None:
-        """About files from position `start` on."""
+    def ask(self, question: Question) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, daemon=True)
             self._thread.start()
-        self._waiting.put((start, rows))
+        self._waiting.put(question)
 
     def finish(self) -> Compared:
+        """Everything told, by position."""
         self._waiting.put(None)
         while self._thread is not None and self._thread.is_alive():
             self._thread.join(JOIN_S)
@@ -48,10 +58,8 @@ class Probing:
             with self._session.extra_lane() as lane:
                 remote = Remote(lane, self._session.persist)
                 while (asked := self._waiting.get()) is not None:
-                    start, rows = asked
-                    told = remote.compare(self._base, rows)
-                    for all_of_them, some in zip(self._found, told, strict=True):
-                        all_of_them.update(start + position for position in some)
+                    told = remote.compare(self._base, asked.rows, asked.folders)
+                    self._found.add(told, asked.positions, asked.first_folder)
         except Interrupted:
             pass
         except BaseException as error:

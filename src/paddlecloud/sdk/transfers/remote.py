@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from paddlecloud.core.errors import NotFound
 from paddlecloud.sdk.http import query
@@ -27,10 +26,21 @@ NO_SIZE = 2**62
 _MAGIC = "*?["
 
 
-class Compared(NamedTuple):
-    missing: set[int]
-    different: set[int]
-    blocked: set[int]
+class Compared:
+    """Positions of the files, and of the folders, that were asked about."""
+
+    def __init__(self) -> None:
+        self.missing: set[int] = set()
+        self.different: set[int] = set()
+        self.blocked: set[int] = set()
+        self.folders: set[int] = set()  # whose files have to be asked about one by one
+
+    def add(self, told: Compared, positions: Sequence[int], first_folder: int = 0) -> None:
+        """What was told about some, which stand at `positions` here."""
+        self.missing.update(positions[i] for i in told.missing)
+        self.different.update(positions[i] for i in told.different)
+        self.blocked.update(positions[i] for i in told.blocked)
+        self.folders.update(first_folder + i for i in told.folders)
 
 
 class Remote:
@@ -74,9 +84,20 @@ class Remote:
             if not after:
                 return
 
-    def compare(self, base: str, rows: Sequence[tuple[str, int, str]]) -> Compared:
-        """Rows of (name, size, digest) against what is stored under `base`; positions in rows."""
-        answer = Compared(set(), set(), set())
+    def compare(
+        self,
+        base: str,
+        rows: Sequence[tuple[str, int, str]],
+        folders: Sequence[tuple[str, int, str]] = (),
+    ) -> Compared:
+        """Rows of (name, size, digest) against what is stored under `base`; positions in rows.
+
+        `folders`: rows of (name, number of files, digest of the folder).
+        """
+        answer = Compared()
+        if folders:
+            body: dict[str, Any] = {"path": base, "files": [], "folders": folders}
+            answer.folders.update(self.call("POST", routes.PFS_COMPARE, body)["folders"])
         sizes = [0 if row[1] == NO_SIZE else row[1] for row in rows]
         for group in batches(sizes, range(len(rows)), COMPARE_FILES, COMPARE_BYTES):
             start = group[0]

@@ -1,7 +1,8 @@
 """From this machine to the server: what is there, what is the same, what has to go.
 
 It promises: a file whose digest is known from an earlier run is not read; one that is not there
-yet is read once, while it is sent; nothing is asked per file. Called by `copying`.
+yet is read once, while it is sent; nothing is asked per file, and for a folder whose files are all
+known only one question about all of them. Called by `copying`.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from paddlecloud.core.errors import Conflict, NotFound
 from paddlecloud.sdk.transfers.connections import Lane
-from paddlecloud.sdk.transfers.digest_cache import DigestCache, digest_of
+from paddlecloud.sdk.transfers.digest_cache import DigestCache, digest_of, folder_state
 from paddlecloud.sdk.transfers.large_uploads import SPLIT_BYTES, each_on
 from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, hash_file
 from paddlecloud.sdk.transfers.planning import batches, doubles, is_small, under
-from paddlecloud.sdk.transfers.probing import Probing
-from paddlecloud.sdk.transfers.remote import NO_DIGEST, NO_SIZE
+from paddlecloud.sdk.transfers.probing import Probing, Question, Row
+from paddlecloud.sdk.transfers.remote import NO_DIGEST, NO_SIZE, Compared
 from paddlecloud.sdk.transfers.sessions import Session, Task
 from paddlecloud.sdk.transfers.uploading import Uploader
-from paddlecloud.sdk.transfers.walking import Walk
+from paddlecloud.sdk.transfers.walking import FoundFolder, Walk
+from paddlecloud.wire.digests import folder_digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ FEW = 16  # so many are asked for one by one; more, by listing the directory
 # has more to do than the walk, begins early.
 ASK_FIRST_FILES = 500
 ASK_FILES = 2_000
+FOLDER_FILES = 8  # from so many on a folder is asked about as one
 
 
 class Sending:
@@ -63,11 +66,16 @@ class Sending:
             chunk_bytes=chunk_bytes,
             reuse=replace != "always",
         )
-        self.walk = Walk(self._found_more)
+        self.walk = Walk(self._found_folder)
         self._files = self.walk.files
         self._recalled = cache.below(roots)
-        self._known: list[bytes | None] = []  # leaves of the files asked about so far
+        self._known: dict[int, bytes | None] = {}  # leaves of the files asked about one by one
         self._probing = Probing(session, base)
+        self._seen = 0  # files up to here are in a question, or will be in the next
+        self._next_files: list[int] = []
+        self._next_folders: list[tuple[FoundFolder, bytes]] = []
+        self._folders: list[FoundFolder] = []  # asked about
+        self._asked_files = 0
         self._sources = len(roots)
 
     def run(self) -> None:
@@ -76,6 +84,7 @@ class Sending:
             session.fail(path, error)
         for text in self.walk.notes:
             session.note(text)
+        self._see(len(files))
         self._ask()
         send, same, skipped = self._decide()
         session.planned(
@@ -103,35 +112,82 @@ class Sending:
 
     # --- asking, while the walk goes on ------------------------------------------------------
 
-    def _found_more(self) -> None:
-        enough = ASK_FILES if self._known else ASK_FIRST_FILES
-        if len(self._files) - len(self._known) >= enough:
+    def _found_folder(self, folder: FoundFolder) -> None:
+        self._see(folder.start)  # files that were named one by one
+        digest = self._folder_digest(folder)
+        if digest is not None:
+            self._next_folders.append((folder, digest))
+            self._seen = folder.end
+        else:
+            self._see(folder.end)
+        enough = ASK_FILES if self._asked_files else ASK_FIRST_FILES
+        if self._seen - self._asked_files >= enough:
             self._ask()
 
-    def _ask(self) -> None:
-        """Ask about the files found since the last time."""
-        start = len(self._known)
-        files = self._files[start:]
-        if not files:
-            return
-        leaves_of = self._recalled.leaves_of
-        self._known += [leaves_of(file) for file in files]
-        if self._replace == "never":
-            rows = [(file.name, NO_SIZE, NO_DIGEST) for file in files]
-        elif self._replace == "changed":
+    def _see(self, end: int) -> None:
+        self._next_files += range(self._seen, end)
+        self._seen = end
+
+    def _folder_digest(self, folder: FoundFolder) -> bytes | None:
+        """None when its files have to be asked about one by one."""
+        name, start, end = folder.name, folder.start, folder.end
+        if self._replace != "changed" or self._preserve_times or end - start < FOLDER_FILES:
+            return None
+        files = self._files[start:end]
+        state = folder_state(files, name)
+        digest = self._recalled.folder_digest(folder.path, state)
+        if digest is None:
+            leaves = [self._recalled.leaves_of(file) for file in files]
+            skipped = len(name) + 1 if name else 0
             rows = [
-                (file.name, file.size_bytes, NO_DIGEST if known is None else digest_of(known).hex())
-                for file, known in zip(files, self._known[start:], strict=True)
+                (file.name[skipped:], file.executable, digest_of(each))
+                for file, each in zip(files, leaves, strict=True)
+                if each is not None
             ]
-        else:
+            if len(rows) < len(files):
+                return None
+            digest = folder_digest(rows)
+            self._cache.learn_folder(folder.path, state, digest)
+        return digest
+
+    def _ask(self) -> None:
+        """Ask about what was found since the last time."""
+        files, self._next_files = self._next_files, []
+        folders, self._next_folders = self._next_folders, []
+        self._asked_files = self._seen
+        if self._replace == "always" or not (files or folders):
             return
-        self._probing.ask(start, rows)
+        rows = [
+            (folder.name, folder.end - folder.start, digest.hex()) for folder, digest in folders
+        ]
+        self._probing.ask(Question(files, self._rows(files), rows, len(self._folders)))
+        self._folders += [folder for folder, _ in folders]
+
+    def _rows(self, positions: Sequence[int]) -> list[Row]:
+        files = [self._files[i] for i in positions]
+        if self._replace == "never":
+            return [(file.name, NO_SIZE, NO_DIGEST) for file in files]
+        leaves = [self._recalled.leaves_of(file) for file in files]
+        self._known.update(zip(positions, leaves, strict=True))
+        return [
+            (file.name, file.size_bytes, NO_DIGEST if known is None else digest_of(known).hex())
+            for file, known in zip(files, leaves, strict=True)
+        ]
+
+    def _told(self) -> tuple[Compared, set[int]]:
+        """All answers, and the positions of the files that are the same by their folder."""
+        told = self._probing.finish()
+        again = [i for n in sorted(told.folders) for i in _positions(self._folders[n])]
+        if again:
+            told.add(self._session.remote.compare(self._base, self._rows(again)), again)
+        same = (folder for n, folder in enumerate(self._folders) if n not in told.folders)
+        return told, {i for folder in same for i in _positions(folder)}
 
     # --- deciding --------------------------------------------------------------------------
 
     def _decide(self) -> tuple[list[int], list[int], list[int]]:
         """Positions of files to send, the same there, and left alone."""
-        told = self._probing.finish()
+        told, same_by_folder = self._told()
         refused = self._refuse_doubles() | told.blocked
         self._refuse_blocked(told.blocked)
         everything = [i for i in range(len(self._files)) if i not in refused]
@@ -142,10 +198,11 @@ class Sending:
             send = [i for i in everything if i in missing]
             return send, [], [i for i in everything if i not in missing]
         different = told.different - self._same_after_all(
-            [i for i in sorted(told.different - refused) if self._known[i] is None]
+            [i for i in sorted(told.different - refused) if self._known.get(i) is None]
         )
         changed = missing | different
-        changed |= self._otherwise_different([i for i in everything if i not in changed])
+        unsure = [i for i in everything if i not in changed and i not in same_by_folder]
+        changed |= self._otherwise_different(unsure)
         send = [i for i in everything if i in changed]
         return send, [i for i in everything if i not in changed], []
 
@@ -190,11 +247,11 @@ class Sending:
     def _same_after_all(self, unsure: Sequence[int]) -> set[int]:
         """Files that are there, of which nobody knew the digest here: now they are hashed."""
         self._hash(unsure)
-        asked = [i for i in unsure if self._known[i] is not None]
+        asked = [i for i in unsure if self._known.get(i) is not None]
         if not asked:
             return set()
         rows = [
-            (file.name, file.size_bytes, digest_of(self._known[i] or b"").hex())
+            (file.name, file.size_bytes, digest_of(self._known.get(i) or b"").hex())
             for i, file in ((i, self._files[i]) for i in asked)
         ]
         told = self._session.remote.compare(self._base, rows)
@@ -256,7 +313,7 @@ class Sending:
             self._session.run(self._side_by_side(sizes, small, medium))
         for index in huge:
             self._uploader.send_large(
-                self._session.lane, self._files[index], self._known[index], self._session.run
+                self._session.lane, self._files[index], self._known.get(index), self._session.run
             )
 
     def _side_by_side(
@@ -269,7 +326,7 @@ class Sending:
             yield self._large_task(index)
 
     def _large_task(self, index: int) -> Task:
-        file, known = self._files[index], self._known[index]
+        file, known = self._files[index], self._known.get(index)
         return lambda lane: self._uploader.send_large(lane, file, known, each_on(lane))
 
     def _make_folders(self) -> None:
@@ -277,3 +334,7 @@ class Sending:
             return
         paths = [under(self._base, name) for name in sorted(self.walk.empty_folders)]
         self._session.remote.make_directories(paths)
+
+
+def _positions(folder: FoundFolder) -> range:
+    return range(folder.start, folder.end)

@@ -35,13 +35,22 @@ class Found(NamedTuple):
     executable: bool
 
 
+class FoundFolder(NamedTuple):
+    """The files directly in a folder stand beside each other in `Walk.files`."""
+
+    path: str
+    name: str  # relative to the base; empty is the base itself
+    start: int
+    end: int
+
+
 class Walk:
     """What one or several walks found. `failures` are names that cannot be sent at all.
 
     `on_folder` is called after each folder that was read: what has been found can be used already.
     """
 
-    def __init__(self, on_folder: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, on_folder: Callable[[FoundFolder], None] = lambda _: None) -> None:
         self._on_folder = on_folder
         self.files: list[Found] = []
         self.folders: list[str] = []  # all of them, the empty ones too
@@ -74,8 +83,9 @@ class Walk:
                 continue
             if not entries and prefix:
                 self.empty_folders.append(prefix)
+            start = len(self.files)
             self._take(entries, prefix + "/" if prefix else "", pending)
-            self._on_folder()
+            self._on_folder(FoundFolder(folder, prefix, start, len(self.files)))
 
     def _take(
         self, entries: list[os.DirEntry[str]], prefix: str, pending: list[tuple[str, str]]
