@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlecloud.core.errors import InvalidInput
@@ -90,7 +90,7 @@ def test_writes_back_what_it_read(text: str) -> None:
     try:
         path = PfsPath.parse(text)
     except BadPath:
-        assume(False)
+        return
     assert PfsPath.parse(str(path)) == path
 
 
