@@ -18,8 +18,8 @@ from dataclasses import replace
 
 from _report import Report, median, run
 
-from paddlecloud.scheduling.admission import queue_key
 from paddlecloud.scheduling.explain import explain
+from paddlecloud.scheduling.ordering import queue_key
 from paddlecloud.scheduling.plan import plan
 from paddlecloud.scheduling.snapshot import JobView, Node, Snapshot
 from paddlecloud.testing.builders import (

@@ -13,13 +13,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from paddlecloud.core.durations import format_duration
-from paddlecloud.scheduling.admission import Applicant, Cause, Desk, Verdict
+from paddlecloud.scheduling.desk import Desk
 from paddlecloud.scheduling.placement import covers, give, held_in, minus, place, plus, take
 from paddlecloud.scheduling.reasons import Words
 from paddlecloud.scheduling.reservations import Release
 from paddlecloud.scheduling.snapshot import JobView
-
-_NEVER = frozenset({Cause.TOO_BIG, Cause.QUOTA_TOO_SMALL})
+from paddlecloud.scheduling.verdicts import NEVER, Applicant, Cause, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +43,10 @@ def estimate(
     ahead: Sequence[tuple[Applicant, Verdict]],
     words: Words,
 ) -> Estimate:
-    if verdict.cause in _NEVER:
+    if verdict.cause in NEVER:
         return Estimate(basis="never, as it is")
+    if verdict.cause == Cause.GUARANTEED:
+        return Estimate(basis="other jobs must first give back what no group is guaranteed")
     rivals = [other for other, its in ahead if _is_rival(other, its, job)]
     first = [other for other in rivals if other.view is verdict.behind]
     earliest = start_after(desk, first, job)
@@ -59,8 +60,10 @@ def estimate(
 
 def _is_rival(other: Applicant, its: Verdict, job: Applicant) -> bool:
     """Whether this job ahead may take room away: not one that waits for its own quota."""
-    if its.cause in _NEVER:
+    if its.cause in NEVER:
         return False
+    if its.cause == Cause.OVER_LIMIT:
+        return other.view.group == job.view.group
     return its.cause != Cause.OVER_QUOTA or other.view.account_id == job.view.account_id
 
 
@@ -69,28 +72,28 @@ def start_after(desk: Desk, ahead: Iterable[Applicant], job: Applicant) -> Start
     room = dict(desk.room)
     purses = dict(desk.purses)
     number = itertools.count()  # so that equal ends never compare releases
-    ends = [(release.ends_at, next(number), release) for release in desk.running]
+    ends = [(release.ends_at, next(number), release) for release in desk.releases()]
     heapq.heapify(ends)
     at, after = desk.now, None
     for each in (*ahead, job):
-        account = each.view.account_id
+        keys = desk.purses_of(each.view)
         while True:
             placed = place(each.least, room)
-            if placed is not None and covers(purses.get(account, each.claim), each.claim):
+            if placed is not None and all(covers(purses[key], each.claim) for key in keys):
                 break
             if not ends or ends[0][0] == math.inf:
                 return Start(math.inf, ends[0][2] if ends else None)
             ended_at, _, after = heapq.heappop(ends)
             at = max(at, ended_at)
             give(room, after.held)
-            if after.view.account_id in purses:
-                purses[after.view.account_id] = plus(purses[after.view.account_id], after.claim)
+            for key in desk.purses_of(after.view):
+                purses[key] = plus(purses[key], after.claim)
         if each is job:
             break
         held = held_in(each.least, placed)
         take(room, held)
-        if account in purses:
-            purses[account] = minus(purses[account], each.claim)
+        for key in keys:
+            purses[key] = minus(purses[key], each.claim)
         wall_s = each.view.spec.wall_time_s
         ends_at = at + wall_s if wall_s else math.inf
         release = Release(each.view, held, each.claim, ends_at, at)
@@ -112,6 +115,8 @@ def basis(start: Start, reader: JobView, now: float, words: Words) -> str:
     name, left = words.name(view, reader), format_duration(left_s)
     if view.released:
         return f"{name} is ending"
+    if view.is_leaving or start.after.since == -math.inf:
+        return f"{name} stops for it"
     if not view.granted:
         return f"{name} goes first and runs at most {format_duration(view.spec.wall_time_s)}"
     bounded = view.spec.wall_time_s and view.started_at is not None

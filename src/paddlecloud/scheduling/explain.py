@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from paddlecloud.core.actions import Grant
 from paddlecloud.core.jobspec import JobSpec, Priority
-from paddlecloud.scheduling.admission import Applicant, Verdict, admit, is_waiting, keep_room_for
+from paddlecloud.scheduling.admission import admit, keep_room_for
 from paddlecloud.scheduling.amounts import needs, quantity, replicas
 from paddlecloud.scheduling.estimates import estimate
 from paddlecloud.scheduling.explanation import (
@@ -28,6 +28,7 @@ from paddlecloud.scheduling.plan import plan
 from paddlecloud.scheduling.reasons import Words
 from paddlecloud.scheduling.remedies import Case, remedies
 from paddlecloud.scheduling.snapshot import JobView, Snapshot
+from paddlecloud.scheduling.verdicts import Applicant, Verdict, is_waiting
 
 __all__ = [
     "Blocker",
@@ -57,6 +58,7 @@ def explain(snapshot: Snapshot, job_id: str) -> Explanation | None:
     words = Words(snapshot, outcome)
     blockers = words.blockers(job, verdict)
     start = estimate(outcome.desk, job, verdict, ahead, words)
+    stands, rule = words.group_stands(job.view), words.rule(job, verdict)
     keep_room_for(outcome.desk, ahead)
     return Explanation(
         position=index + 1,
@@ -69,6 +71,9 @@ def explain(snapshot: Snapshot, job_id: str) -> Explanation | None:
         start_latest_s=start.latest_s,
         start_basis=start.basis,
         remedies=remedies(Case(outcome.desk, job, verdict, ahead, words)),
+        group=job.view.group,
+        group_stands=stands,
+        rule=rule,
     )
 
 
@@ -100,6 +105,8 @@ def _ahead(
     for other, _ in ahead[:_AHEAD_TOLD]:
         view = other.view
         facts = [view.account] if words.may_name(view, reader) else []
+        if other.is_guaranteed:
+            facts.append(f"guaranteed to group {view.group}")
         if view.spec.priority != Priority.NORMAL:
             facts.append(f"priority {view.spec.priority.word}")
         wanted = [

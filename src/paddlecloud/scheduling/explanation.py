@@ -45,6 +45,9 @@ class Explanation:
     start_latest_s: float | None = None  # from now, if everybody ahead goes first
     start_basis: str = ""  # "wide-deep reports 11m left"
     remedies: tuple[Remedy, ...] = ()
+    group: str = ""  # whose quota it counts against
+    group_stands: str = ""  # "6 cpu held, 4 guaranteed, at most 8; weight 2"
+    rule: str = ""  # which rule makes it wait
 
 
 def to_json(explanation: Explanation) -> dict[str, Any]:
@@ -73,6 +76,9 @@ def to_json(explanation: Explanation) -> dict[str, Any]:
         "remedies": [
             {"change": remedy.change, "effect": remedy.effect} for remedy in explanation.remedies
         ],
+        "group": explanation.group,
+        "group_stands": explanation.group_stands,
+        "rule": explanation.rule,
     }
 
 
@@ -100,4 +106,7 @@ def from_json(body: Mapping[str, Any]) -> Explanation:
         start_latest_s=body["start_latest_s"],
         start_basis=body["start_basis"],
         remedies=tuple(Remedy(row["change"], row["effect"]) for row in body["remedies"]),
+        group=body["group"],
+        group_stands=body["group_stands"],
+        rule=body["rule"],
     )

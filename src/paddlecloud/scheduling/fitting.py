@@ -6,12 +6,13 @@ by the reasons of the plan. A job is judged at its smallest size, on the empty c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from paddlecloud.core.errors import Fault
 from paddlecloud.core.jobspec import JobSpec, Role
 from paddlecloud.scheduling.amounts import amount, quantity, replicas
+from paddlecloud.scheduling.groups import Groups
 from paddlecloud.scheduling.placement import (
     RESOURCES,
     batches_of,
@@ -22,7 +23,7 @@ from paddlecloud.scheduling.placement import (
     vector,
 )
 from paddlecloud.scheduling.quotas import LIMITS, claim, purse_of
-from paddlecloud.scheduling.snapshot import Node, Quota
+from paddlecloud.scheduling.snapshot import Group, JobView, Node, Quota
 
 _FIELDS = {Role.TRAINER: "", Role.PSERVER: "ps"}
 
@@ -108,13 +109,51 @@ def _too_big_together(spec: JobSpec, nodes: tuple[Node, ...], said: set[str]) ->
             yield Misfit(name, together, amount(name, need, up=True), f"needs {both}")
 
 
-def quota_misfits(spec: JobSpec, quota: Quota) -> list[Misfit]:
+def never_fits_limit(spec: JobSpec, group: Group) -> list[Fault]:
+    """Why the job cannot start even if it is its group's only one; empty if it can."""
+    return [misfit.to_fault() for misfit in limit_misfits(spec, group)]
+
+
+def never_fits_pool(
+    spec: JobSpec, groups: Mapping[str, Group], nodes: Iterable[Node]
+) -> list[Fault]:
+    """Why the job could start only on what other groups are guaranteed; empty if it can."""
+    return [misfit.to_fault() for misfit in pool_misfits(spec, groups, nodes)]
+
+
+def limit_misfits(spec: JobSpec, group: Group) -> list[Misfit]:
+    return quota_misfits(spec, group.limit, f"the limit of group {group.name}")
+
+
+def pool_misfits(spec: JobSpec, groups: Mapping[str, Group], nodes: Iterable[Node]) -> list[Misfit]:
+    trainers = smallest(spec)
+    claimed = claim(batches_of(spec, trainers))
+    books = Groups(groups, total_of(vector(node.total) for node in nodes))
+    view = JobView("", spec, 0, "", 0.0)
+    short = books.pool_shortage(view, claimed, when_empty=True)
+    found = []
+    for index, name in enumerate(RESOURCES):
+        if short[index]:
+            need = quantity(name, claimed[index], up=True)
+            own = amount(name, books.guarantee(spec.group)[index])
+            pool = amount(name, books.whole_pool[index])
+            words = (
+                f"{need}: its group is guaranteed {own}, no group is guaranteed {pool}, and the "
+                "rest is only for jobs that may be preempted (--may-borrow)"
+            )
+            together = f"{replicas(spec, trainers)} together need {words}"
+            value = amount(name, claimed[index], up=True)
+            found.append(Misfit(name, together, value, f"needs {words}"))
+    return found
+
+
+def quota_misfits(spec: JobSpec, quota: Quota, whose: str = "your quota") -> list[Misfit]:
     trainers = smallest(spec)
     claimed = claim(batches_of(spec, trainers))
     found = []
     for name, need, limit in zip(LIMITS, claimed, purse_of(quota), strict=True):
         if need > limit:
-            both = f"{quantity(name, need, up=True)}, your quota is {amount(name, limit)}"
+            both = f"{quantity(name, need, up=True)}, {whose} is {amount(name, limit)}"
             together = f"{replicas(spec, trainers)} together need {both}"
             field = "parallelism" if name == "replicas" else name
             found.append(Misfit(field, together, amount(name, need, up=True), f"needs {both}"))

@@ -4,8 +4,9 @@ Pure: the same snapshot gives the same plan, in whatever order it lists nodes an
 that was carried out is not changed by planning again. Callers: the local engine after every
 change, `explain` and `--dry-run` on a changed snapshot.
 
-Today a running job keeps its size for ever. The shape of the answer already is the elastic one:
-a size in {0} ∪ [min, max] per job, and from which nodes a job that shrinks gives replicas back.
+Today a running job keeps its size until it ends or is preempted: a borrower that must give a group
+its guarantee back (see `groups`) gets 0 trainers and is back in the queue. The shape of the answer
+already is the elastic one: a size in {0} ∪ [min, max] per job, and the nodes that are left.
 """
 
 from __future__ import annotations
@@ -14,12 +15,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from paddlecloud.core.actions import Grant
-from paddlecloud.scheduling.admission import Verdict, admit
-from paddlecloud.scheduling.fitting import never_fits, never_fits_quota
+from paddlecloud.scheduling.admission import admit
+from paddlecloud.scheduling.fitting import (
+    never_fits,
+    never_fits_limit,
+    never_fits_pool,
+    never_fits_quota,
+)
 from paddlecloud.scheduling.reasons import Words
 from paddlecloud.scheduling.snapshot import JobView, Placed, Snapshot
+from paddlecloud.scheduling.verdicts import Verdict
 
-__all__ = ["Plan", "never_fits", "never_fits_quota", "plan"]
+__all__ = [
+    "Plan",
+    "never_fits",
+    "never_fits_limit",
+    "never_fits_pool",
+    "never_fits_quota",
+    "plan",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +45,7 @@ class Plan:
     placements: Mapping[str, tuple[Placed, ...]] = field(default_factory=dict)  # of the granted
     victims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # job -> nodes to leave
     waits: Mapping[str, Verdict] = field(default_factory=dict)  # why, for programs
+    preempted: Mapping[str, str] = field(default_factory=dict)  # who stops -> for which job
 
 
 def plan(snapshot: Snapshot) -> Plan:
@@ -38,7 +53,14 @@ def plan(snapshot: Snapshot) -> Plan:
     words = Words(snapshot, outcome)
     grants: dict[str, Grant] = {}
     placements: dict[str, tuple[Placed, ...]] = {}
+    owners = outcome.desk.victims
+    victims: dict[str, tuple[str, ...]] = {}
     for view in snapshot.jobs:
+        if view.job_id in owners:
+            reason = words.preempted(view, owners[view.job_id])
+            grants[view.job_id] = Grant(0, reason, snapshot.revision)
+            victims[view.job_id] = tuple(sorted({part.node for part in view.placed}))
+            continue
         verdict = outcome.verdicts.get(view.job_id)
         trainers, placed = view.granted, view.placed
         if verdict is not None:
@@ -51,7 +73,8 @@ def plan(snapshot: Snapshot) -> Plan:
         grants[job.view.job_id] = Grant(0, reason, snapshot.revision)
     order = tuple(job.view.job_id for job in outcome.queue)
     waits = {job_id: outcome.verdicts[job_id] for job_id in order}
-    return Plan(grants, order, placements, waits=waits)
+    preempted = {job_id: owner.job_id for job_id, owner in owners.items()}
+    return Plan(grants, order, placements, victims, waits, preempted)
 
 
 def size_words(view: JobView, trainers: int) -> str:

@@ -13,25 +13,24 @@ from dataclasses import dataclass, replace
 from paddlecloud.core.durations import format_duration
 from paddlecloud.core.jobspec import JobSpec, Priority, Role, RoleSpec
 from paddlecloud.core.resources import Resources, format_cpu, format_memory
-from paddlecloud.scheduling.admission import (
-    Applicant,
-    Cause,
-    Desk,
-    Verdict,
-    keep_room_for,
-    queue_key,
-)
+from paddlecloud.scheduling.admission import keep_room_for
+from paddlecloud.scheduling.amounts import amount
+from paddlecloud.scheduling.desk import Desk
 from paddlecloud.scheduling.estimates import estimate
 from paddlecloud.scheduling.explanation import Remedy
 from paddlecloud.scheduling.fitting import smallest
+from paddlecloud.scheduling.ordering import rank
+from paddlecloud.scheduling.placement import plus
+from paddlecloud.scheduling.quotas import LIMITS
 from paddlecloud.scheduling.reasons import Words
 from paddlecloud.scheduling.snapshot import JobView
+from paddlecloud.scheduling.verdicts import NEVER, Applicant, Cause, Verdict
 
-_NEVER = (Cause.TOO_BIG, Cause.QUOTA_TOO_SMALL)
 _CPU_STEP_MILLI = 100
 _MEMORY_STEP_BYTES = 128 * 2**20
 _LEAST_SHARE = 2  # no offer takes a trainer below 1/2 of what was asked for it
 _OFFERS = 3
+_PRIORITY_IS_NO_HELP = (Cause.OVER_QUOTA, Cause.OVER_LIMIT, Cause.RECLAIMING, Cause.STOPPING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +49,19 @@ class Case:
 
     def helps(self, verdict: Verdict) -> bool:
         """It starts; or, for a job that never could, it could."""
-        return verdict.trainers > 0 or (
-            self.verdict.cause in _NEVER and verdict.cause not in _NEVER
-        )
+        return verdict.trainers > 0 or (self.verdict.cause in NEVER and verdict.cause not in NEVER)
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:
     # Priority comes last: it asks the desk about another place in the queue.
-    found = [*_fewer_trainers(case), *_smaller_trainers(case), *_higher_priority(case)]
-    found.sort(key=lambda remedy: remedy.effect != "starts now")
+    found = [
+        *_borrowing(case),
+        *_fewer_trainers(case),
+        *_smaller_trainers(case),
+        *_higher_limit(case),
+        *_higher_priority(case),
+    ]
+    found.sort(key=lambda remedy: not remedy.effect.startswith("starts now"))
     return tuple(found[:_OFFERS])
 
 
@@ -128,17 +131,50 @@ def _smaller_trainers(case: Case) -> Iterator[Remedy]:
         yield Remedy(f"--memory {memory}", _effect(case.judge(with_memory(steps))))
 
 
+def _borrowing(case: Case) -> Iterator[Remedy]:
+    """On what other groups are guaranteed and leave idle."""
+    spec = case.job.view.spec
+    if spec.may_borrow or not case.desk.groups.exist:
+        return
+    verdict = case.judge(replace(spec, may_borrow=True))
+    if case.helps(verdict):
+        yield Remedy("--may-borrow", f"{_effect(verdict)}, and may be preempted")
+
+
+def _higher_limit(case: Case) -> Iterator[Remedy]:
+    """What its group's owner would have to ask the administrator for."""
+    if case.verdict.cause not in (Cause.OVER_LIMIT, Cause.LIMIT_TOO_SMALL):
+        return
+    desk, name = case.desk, case.job.view.group
+    limit, left = desk.limits[name], desk.purses[name]
+    short = [max(0, need - have) for need, have in zip(case.job.claim, left, strict=True)]
+    flags = [
+        f"--limit-{resource} {amount(resource, limit[index] + short[index], up=True)}"
+        for index, resource in enumerate(LIMITS)
+        if short[index]
+    ]
+    desk.limits[name], desk.purses[name] = plus(limit, tuple(short)), plus(left, tuple(short))
+    try:
+        verdict = desk.judge(case.job)
+    finally:
+        desk.limits[name], desk.purses[name] = limit, left
+    if verdict.cause not in (Cause.OVER_LIMIT, Cause.LIMIT_TOO_SMALL):
+        yield Remedy(f"paddlecloud group quota {name} {' '.join(flags)}", _effect(verdict))
+
+
 def _higher_priority(case: Case) -> Iterator[Remedy]:
     """The lowest priority that brings it forward."""
     spec = case.job.view.spec
-    if case.verdict.cause in (*_NEVER, Cause.OVER_QUOTA):
+    if case.verdict.cause in (*NEVER, *_PRIORITY_IS_NO_HELP):
         return
     for priority in sorted(Priority):
         if priority <= spec.priority:
             continue
         view = replace(case.job.view, spec=replace(spec, priority=priority))
-        key = queue_key(view)
-        still = [row for row in case.ahead if queue_key(row[0].view) < key]
+        raised = Applicant(view, case.desk.cluster, case.desk.now)
+        raised.is_guaranteed = case.job.is_guaranteed
+        key = rank(raised, case.job.rank[2])
+        still = [row for row in case.ahead if row[0].rank < key]
         passed = [row[0].view for row in case.ahead[len(still) :]]
         if passed:
             effect = _effect_of_passing(case, view, still, passed)

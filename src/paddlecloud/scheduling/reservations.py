@@ -72,7 +72,7 @@ class Reservation:
 def ends_at(view: JobView, now: float) -> float:
     """The latest moment at which the job gives back what it holds, as far as anyone knows."""
     known = math.inf if view.remaining_s is None else now + max(0.0, view.remaining_s)
-    if view.released:
+    if view.is_leaving:
         return min(known, now + view.spec.grace_s)
     if view.spec.wall_time_s:
         begun = now if view.started_at is None else view.started_at
@@ -81,7 +81,7 @@ def ends_at(view: JobView, now: float) -> float:
 
 
 def begun_at(view: JobView) -> float:
-    if view.released:
+    if view.is_leaving:
         return -math.inf
     return math.inf if view.started_at is None else view.started_at
 

@@ -14,12 +14,22 @@ from paddlecloud.core.resources import Resources
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """Hard limits of one account (group); None = no limit."""
+    """An amount of everything that is counted: as a limit None is none, as a guarantee nothing."""
 
     cpu_milli: int | None = None
     memory_bytes: int | None = None
     gpu: int | None = None
     replicas: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Whose jobs they are: what is theirs, what they may hold at most, their share of the rest."""
+
+    name: str
+    guarantee: Quota = Quota()
+    limit: Quota = Quota()
+    weight: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +71,15 @@ class JobView:
     released: bool = False  # being ended: still holds what it holds, wants nothing more
     placed: tuple[Placed, ...] = ()  # where its replicas are, those still to be made included
 
+    @property
+    def group(self) -> str:
+        return self.spec.group
+
+    @property
+    def is_leaving(self) -> bool:
+        """Holds something that it gives back soon: it is being ended, or was preempted."""
+        return self.released or (not self.granted and (self.used is not None or bool(self.placed)))
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -68,5 +87,6 @@ class Snapshot:
     nodes: tuple[Node, ...]
     jobs: tuple[JobView, ...]
     quotas: Mapping[int, Quota] = field(default_factory=dict)  # by account id
+    groups: Mapping[str, Group] = field(default_factory=dict)  # by name; empty: there are none
     revision: int = 0
     private: bool = False  # True: no account is told the names of another's jobs

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from paddlecloud.core.jobspec import JobSpec, Mode, Priority, Role, RoleSpec
 from paddlecloud.core.resources import Resources, parse_cpu, parse_memory
-from paddlecloud.scheduling.snapshot import JobView, Node, Placed, Quota, Snapshot
+from paddlecloud.scheduling.snapshot import Group, JobView, Node, Placed, Quota, Snapshot
 
 NOW = 1_000_000.0  # every snapshot's "now" unless a test moves it
 
@@ -33,6 +33,8 @@ def make_spec(
     psmemory: str = "0",
     priority: str = "normal",
     wall_time_s: int = 0,
+    group: str = "",
+    may_borrow: bool = False,
 ) -> JobSpec:
     """A job of `trainers`, or elastic from `least` to `most`, and perhaps parameter servers."""
     roles = [
@@ -48,6 +50,8 @@ def make_spec(
         entry="python train.py",
         priority=Priority[priority.upper()],
         wall_time_s=wall_time_s,
+        group=group,
+        may_borrow=may_borrow,
     )
 
 
@@ -115,6 +119,15 @@ def make_quota(
     )
 
 
+def make_group(
+    name: str,
+    guarantee: Quota | None = None,
+    limit: Quota | None = None,
+    weight: int = 1,
+) -> Group:
+    return Group(name, guarantee or Quota(), limit or Quota(), weight)
+
+
 def make_snapshot(
     *jobs: JobView,
     cpu: str = "8",
@@ -122,6 +135,7 @@ def make_snapshot(
     gpu: int = 0,
     nodes: Sequence[Node] = (),
     quotas: Mapping[str, Quota] | None = None,
+    groups: Sequence[Group] = (),
     now: float = NOW,
     private: bool = False,
 ) -> Snapshot:
@@ -131,5 +145,6 @@ def make_snapshot(
         nodes=tuple(nodes) or (make_node(cpu, memory, gpu),),
         jobs=jobs,
         quotas={account_number(name): quota for name, quota in (quotas or {}).items()},
+        groups={group.name: group for group in groups},
         private=private,
     )

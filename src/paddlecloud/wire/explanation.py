@@ -37,6 +37,9 @@ def explanation_lines(answer: ExplainShape, since_s: float) -> list[str]:
     lines += _rows("blocked by", [_blocker(blocker) for blocker in blockers])
     if not blockers:
         lines += _rows("because", [answer.get("reason", "")])
+    lines += _rows("rule", [answer.get("rule", "")])
+    if stands := answer.get("group_stands", ""):
+        lines += _rows("group", [f"{answer.get('group', '')}: {stands}"])
     lines += _rows("ahead", _ahead(answer))
     lines += _rows("start", [_start(answer)])
     lines += _rows("sooner", _remedies(answer))
@@ -54,6 +57,8 @@ def _blocker(blocker: BlockerShape) -> str:
     resource, needed, free = blocker["resource"], blocker["needed"], blocker["free"]
     if resource.startswith("quota "):
         words = f"your quota of {resource.removeprefix('quota ')}: {needed} needed, {free} left."
+    elif resource.startswith("limit "):
+        words = f"{resource}: {needed} needed, {free} left."
     else:
         words = f"{resource}: {needed} needed, {free} free."
     holders = [_holder(holder) for holder in blocker["holders"][:_HOLDERS_SHOWN]]

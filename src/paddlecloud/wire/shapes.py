@@ -273,7 +273,8 @@ class RemedyShape(TypedDict):
 
 
 class ExplainShape(TypedDict):
-    """Why a job waits. When `waiting` is false only the first five keys are there."""
+    """Why a job waits. When `waiting` is false only the first five keys are there. `group_stands`
+    says what its group holds, is guaranteed and may hold; `rule` which rule makes it wait."""
 
     name: str
     id: str
@@ -290,6 +291,9 @@ class ExplainShape(TypedDict):
     start_latest_s: NotRequired[float | None]
     start_basis: NotRequired[str]
     remedies: NotRequired[list[RemedyShape]]
+    group: NotRequired[str]
+    group_stands: NotRequired[str]
+    rule: NotRequired[str]
 
 
 class CancelBody(TypedDict):
