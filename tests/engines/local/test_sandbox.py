@@ -337,7 +337,7 @@ def test_a_program_reads_and_writes_its_own_files(bench: Bench):
         "def keep(path):\n"
         "    open(path, 'w').write('kept'); return open(path).read()\n"
         "tell(**{p: attempt(lambda: keep(p)) for p in (\n"
-        "    'here', '/pfs/local/home/ann/there', '/tmp/scratch', '/var/tmp/x', '/train.list',\n"
+        "    'here', '/pfs/local/home/ann/there', '/tmp/scratch', '/var/tmp/mine', '/train.list',\n"
         "    '/test.list', '/dev/shm/shared', '/dev/termination-log', '/dev/null')},\n"
         "     home=attempt(lambda: os.path.expanduser('~')),\n"
         "     user=attempt(lambda: __import__('getpass').getuser()),\n"
