@@ -160,23 +160,6 @@ class PlatformCalls:
             self._files = Files(self._transport)
         return self._files
 
-    def put_file(self, source: str, path: str) -> None:
-        """Send one local file to `/pfs/<datacenter>/home/<user>/...`, replacing what is there."""
-        from paddlecloud.sdk import files
-
-        files.put(self._transport, source, path)
-
-    def get_file(self, path: str, target: str) -> int:
-        """Fetch one file; an existing target is refused. Returns its size in bytes."""
-        from paddlecloud.sdk import files
-
-        return files.get(self._transport, path, target)
-
-    def list_files(self, path: str) -> list[str]:
-        from paddlecloud.sdk import files
-
-        return files.names(self._transport, path)
-
     # --- published files -------------------------------------------------------------------
 
     def publish(self, path: str, expires_in_s: int | None = None) -> PublicationShape:

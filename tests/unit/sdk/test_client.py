@@ -221,37 +221,3 @@ def test_sends_of_a_package_what_the_server_lacks(
     assert b"print('hi')" in sent.body
     (form,) = [request.json for request in server.asked("POST", "/api/v2/jobs")]
     assert form["package_digest"] == package.digest
-
-
-def test_puts_a_file_as_a_form(server: ScriptedServer, client: Client, tmp_path: Path) -> None:
-    source = tmp_path / 'odd "name".bin'
-    source.write_bytes(bytes(range(256)) * 1000)
-    server.routes["POST /api/v1/file/"] = Answer({"code": 200, "msg": ""})
-    client.put_file(str(source), "/pfs/local/home/alice/x y")
-    (sent,) = server.requests
-    assert sent.query == {"path": "/pfs/local/home/alice/x y"}
-    assert sent.headers["content-type"].startswith("multipart/form-data; boundary=")
-    head, _, rest = sent.body.partition(b"\r\n\r\n")
-    assert b'name="file"; filename="odd %22name%22.bin"' in head
-    assert rest.startswith(bytes(range(256)) * 1000 + b"\r\n--")
-
-
-def test_gets_a_file_whole_or_not_at_all(tmp_path: Path) -> None:
-    server = RawServer(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this")
-    client = Client(profile=Profile(endpoint=server.url, token="t"))
-    with pytest.raises(errors.ServerUnreachable):
-        client.get_file("/pfs/local/home/a/x", str(tmp_path / "x"))
-    assert list(tmp_path.iterdir()) == []
-    server.close()
-
-
-def test_never_replaces_an_existing_file(
-    server: ScriptedServer, client: Client, tmp_path: Path
-) -> None:
-    target = tmp_path / "x"
-    target.write_text("mine")
-    server.routes["GET /api/v1/file/"] = Answer(b"theirs")
-    with pytest.raises(errors.Conflict, match="file already exist"):
-        client.get_file("/pfs/local/home/a/x", str(target))
-    assert target.read_text() == "mine"
-    assert client.get_file("/pfs/local/home/a/x", str(tmp_path / "y")) == 6
