@@ -163,9 +163,17 @@ def test_keeps_a_key_pair(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--ak", "a1"), "--ak needs --sk beside it"),
-        (("--ak", "a1", "--sk", "s 1"), "--sk must be letters and digits only"),
-        (("--ak", "", "--sk", "s1"), "--ak must be letters and digits only"),
+        (("--ak", "a1"), "--ak    needs --sk beside it"),
+        (("--sk", "s1"), "--sk    needs --ak beside it"),
+        (("--ak", "a1", "--sk", "s 1"), "--sk    must be letters and digits only"),
+        (("--ak", "", "--sk", "s1"), "--ak    must be letters and digits only"),
+        (("--ak", "a/1", "--sk", "s 1", "--port", "x"), "error: 4 problems"),
+        (("--host", "h"), "--host    needs --port beside it"),
+        (("--host", "h h", "--port", "80"), "--host    must be a name or an address"),
+        (("--host", "h", "--port", "0"), "--port    must be a number from 1 to 65535"),
+        (("--token-name", "x"), "--token-name    needs the keys it names"),
+        (("--token-name", "[x]", "--ak", "a", "--sk", "s"), "--token-name    must be 1 to 64"),
+        (("show", "--ak", "a1", "--sk", "s1"), "config cannot do show as well"),
     ],
 )
 def test_refuses_half_a_key_pair(

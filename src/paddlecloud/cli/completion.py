@@ -53,7 +53,8 @@ _WORDS = {
     "file": ("put", "get", "ls"),
     "account": ("add", "list", "quota", "token", "cert"),
     "runtime": ("add", "install", "list", "remove"),
-    "job": ("train", "state", "list", "rerun", "info", "kill", "delete"),
+    "job": ("train", "state", "list", "rerun", "info", "kill", "delete", "replace"),
+    "cluster": ("list", "info"),
     "config": ("show", "use-datacenter"),
     "completion": ("bash", "zsh", "fish"),
 }

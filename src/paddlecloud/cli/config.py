@@ -12,10 +12,12 @@ from paddlecloud.cli.session import Session
 from paddlecloud.core.errors import InvalidInput
 from paddlecloud.forms.go_flags import Flag, Kind
 
-USAGE = "paddlecloud config [show | use-datacenter NAME] [--ak A --sk S] [-t] [-s]"
+USAGE = (
+    "paddlecloud config [show | use-datacenter NAME] [--ak A --sk S] [-t] [-s] [--host H --port P]"
+)
 HELP = """
 The forms of the file are explained by `paddlecloud help config`. --ak, --sk, -t and -s are of the
-second client (`paddlecloud job`) and are kept in ~/.paddlecli/config.
+second client (`paddlecloud job`) and are kept in ~/.paddlecli/config, as are --host and --port.
 
 Examples:
   paddlecloud config
@@ -27,6 +29,9 @@ FLAGS = (
     Flag(("--sk",), value="KEY", meaning="your secret key"),
     Flag(("-t", "--token"), Kind.BOOL, meaning="ask for access key and secret key"),
     Flag(("-s", "--server"), Kind.BOOL, meaning="ask for the server's host and port"),
+    Flag(("--token-name",), value="NAME", meaning="what the pair of keys is called"),
+    Flag(("--host",), value="HOST", meaning="the server's host, without asking"),
+    Flag(("--port",), value="PORT", meaning="the server's port, without asking"),
     output_flag("table", "json", "yaml", "name"),
 )
 
@@ -56,9 +61,13 @@ def run(session: Session) -> int:
 
     path = session.parsed.text("config") or config_path()
     words = session.parsed.positionals
-    if any(flag in session.parsed for flag in ("ak", "sk", "t", "s")):
+    if any(flag in session.parsed for flag in _SECOND):
         from paddlecloud.cli.job import configuring
 
+        if words:
+            raise InvalidInput(
+                f"config cannot do {' '.join(words)} as well", hint=f"usage: {USAGE}"
+            )
         return configuring.run(session)
     if not words or words == ("show",):
         return _show(session, path)
@@ -105,6 +114,7 @@ def _show(session: Session, path: str) -> int:
     return 0
 
 
+_SECOND = ("ak", "sk", "t", "s", "token-name", "host", "port")
 _COLUMNS = ("name", "username", "endpoint", "login")
 
 
