@@ -152,3 +152,24 @@ def little_disk(folder: Path, size_bytes: int) -> Iterator[Path]:
         yield point
     finally:
         subprocess.run(["umount", "-l", str(point)], check=True)
+
+
+@contextmanager
+def unmounted(point: Path, image: Path) -> Iterator[None]:
+    """For as long as it takes: nobody may have a file of it open."""
+    subprocess.run(["umount", str(point)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["mount", "-o", "loop", str(image), str(point)], check=True)
+
+
+def fill(path: Path) -> None:
+    """As a job does: until nothing fits."""
+    with path.open("wb", buffering=0) as file:
+        for piece in (1 << 20, 1 << 12, 1):
+            try:
+                while True:
+                    file.write(b"x" * piece)
+            except OSError:
+                continue

@@ -18,7 +18,7 @@ from paddlecloud.pfs import syscalls
 from paddlecloud.pfs.shapes import UploadWish
 from paddlecloud.wire.digests import LEAF_BYTES
 from tests.possible import skip_unless_possible
-from tests.storing import ANN, Bench, at, digest_of, little_disk
+from tests.storing import ANN, Bench, at, digest_of, fill, little_disk
 
 _CALLS = ("open", "close", "rename", "fsync", "write", "pwrite", "unlink", "mkdir", "rmdir")
 _CALLS += ("fchown", "fchmod", "stat", "fstat")
@@ -174,17 +174,6 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
-def _fill(path: Path) -> None:
-    """As a job does: until nothing fits."""
-    with path.open("wb", buffering=0) as file:
-        for piece in (1 << 20, 1 << 12, 1):
-            try:
-                while True:
-                    file.write(b"x" * piece)
-            except OSError:
-                continue
-
-
 def test_a_full_disk_refuses_writes_goes_on_reading_and_recovers(disk: Path):
     bench = Bench(disk)
     bench.batch({"kept": b"kept" * 1000, "sub/kept": b"too"})
@@ -193,7 +182,7 @@ def test_a_full_disk_refuses_writes_goes_on_reading_and_recovers(disk: Path):
     with pytest.raises(OutOfSpace):
         bench.store.begin_batch(ANN, at(), 1, 1 << 30)
     upload = bench.store.begin_upload(ANN, UploadWish(at("begun"), 2 * LEAF_BYTES, source="x"))
-    _fill(bench.home / "by a job")
+    fill(bench.home / "by a job")
     receiver = upload.receive(0, 2 * LEAF_BYTES)
     with pytest.raises(OutOfSpace):
         receiver.write(b"y" * (2 * LEAF_BYTES))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import ssl
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from paddlecloud.sdk import Client, Profile
+from paddlecloud.wire.digests import LEAF_BYTES
 from tests.server.https import call, certificate, context
 from tests.server.running import Running
 
@@ -49,3 +53,33 @@ def test_makes_no_certificate_without_tls(server: Running) -> None:
     answer = server.admin.post("/api/v2/accounts/root/cert")
     assert answer.status == 409
     assert "up --tls" in answer.json["hint"]
+
+
+def test_files_travel_encrypted_over_the_data_port(
+    https: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    data = os.urandom(2 * LEAF_BYTES + 5)
+    (tmp_path / "large").write_bytes(data)
+    (tmp_path / "small").write_bytes(b"small")
+    home = "/pfs/local/home/root"
+    profile = Profile(
+        endpoint=f"https://127.0.0.1:{https.port}",
+        token=https.admin_token,
+        cacert=str(https.state / "secrets" / "ca.pem"),
+    )
+    with Client(profile=profile) as client:
+        sent = client.files.copy([str(tmp_path / "large"), str(tmp_path / "small")], f"{home}/in/")
+        port = client.files.plane.endpoint.port
+        client.files.copy([f"{home}/in/"], str(tmp_path / "back"), recursive=True)
+    assert not sent.failures
+    assert port != https.port  # the file server's own
+    assert (tmp_path / "back/large").read_bytes() == data
+    assert (tmp_path / "back/small").read_bytes() == b"small"
+    with socket.create_connection(("127.0.0.1", port)) as plain:
+        plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        try:
+            answer = plain.recv(100)
+        except ConnectionError:
+            answer = b""
+    assert not answer.startswith(b"HTTP/")
