@@ -105,7 +105,6 @@ class JobSpec:
     annotations: Mapping[str, str] = field(default_factory=dict)  # free text; decides nothing
     may_borrow: bool = False  # may run on what others leave idle, and is preempted first
     group: str = ""  # whose quota it counts against; empty = the account's own group
-    visible_to_group: bool = False  # its group's members may look at it
 
     def role(self, role: Role) -> RoleSpec | None:
         return next((spec for spec in self.roles if spec.role == role), None)
@@ -171,7 +170,6 @@ def to_json(spec: JobSpec) -> dict[str, Any]:
         "annotations": dict(spec.annotations),
         "may_borrow": spec.may_borrow,
         "group": spec.group,
-        "visible_to_group": spec.visible_to_group,
     }
 
 
@@ -218,5 +216,4 @@ def from_json(body: Mapping[str, Any]) -> JobSpec:
         annotations=dict(body.get("annotations", {})),
         may_borrow=body.get("may_borrow", False),
         group=body.get("group", ""),
-        visible_to_group=body.get("visible_to_group", False),
     )

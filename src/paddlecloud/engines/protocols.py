@@ -16,7 +16,7 @@ from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.core.observed import Move, ReplicaKey, ReplicaObserved
 from paddlecloud.core.resources import Resources
 from paddlecloud.scheduling.explain import Explanation
-from paddlecloud.scheduling.snapshot import Quota, Snapshot
+from paddlecloud.scheduling.snapshot import Group, Quota, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +134,9 @@ class Engine(Protocol):
 
     def set_quota(self, quotas: Mapping[int, Quota]) -> None:
         """Limits per account id, used by every later plan."""
+
+    def set_groups(self, groups: Mapping[str, Group]) -> None:
+        """Every group that may use this cluster, by name; used by every later plan."""
 
     def snapshot(self) -> Snapshot:
         """What the planner would see now."""

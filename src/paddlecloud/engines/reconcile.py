@@ -21,6 +21,15 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
+class Preempted:
+    """A run was last stopped to give another group its guarantee back."""
+
+    times: int
+    at: float
+    trainers: int  # what it had, and holds until its replicas have stopped
+
+
+@dataclass(frozen=True, slots=True)
 class RunRecord:
     """What an engine remembers of one run."""
 
@@ -30,6 +39,7 @@ class RunRecord:
     cancel_asked: str = ""
     first_started_at: float | None = None
     moves: tuple[Move, ...] = ()
+    preempted: Preempted | None = None
 
 
 class Ledger(Protocol):
@@ -67,7 +77,7 @@ def reconcile(job_id: str, ledger: Ledger, replicas: Replicas, now: float) -> Ou
         return Outcome(None, False)
     job = record.job
     seen = tuple(replicas.observe(job.job_id, job.run))
-    starts = [one.started_at for one in seen if one.started_at is not None]
+    starts = [one.started_at for one in _of_this_time(seen, record) if one.started_at is not None]
     first_started_at = min([*starts, *filter(None, [record.first_started_at])], default=None)
     observed = Observed(seen, record.cancel_asked, job.submitted_at, first_started_at, record.moves)
     decision = lifecycle.decide(job.job_id, job.run, job.spec, record.grant, observed, now)
@@ -76,6 +86,14 @@ def reconcile(job_id: str, ledger: Ledger, replicas: Replicas, now: float) -> Ou
         _act(action, record, seen, ledger, replicas)
     ledger.save(record, decision.status, seen, decision.events, first_started_at)
     return Outcome(decision.wake_after_s, decision.status.phase in TERMINAL)
+
+
+def _of_this_time(seen: Sequence[ReplicaObserved], record: RunRecord) -> Sequence[ReplicaObserved]:
+    """Those that count for when it started: its wall time does not run while it waits again."""
+    if record.preempted is None:
+        return seen
+    since = record.preempted.at
+    return [one for one in seen if (one.started_at or 0.0) > since and not one.stopping]
 
 
 def _act(

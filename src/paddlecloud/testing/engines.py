@@ -35,7 +35,7 @@ from paddlecloud.core.phases import TERMINAL, Phase
 from paddlecloud.core.resources import Resources
 from paddlecloud.engines.protocols import Capacity, Change, History, JobRun, LogSlice
 from paddlecloud.scheduling.explain import Blocker, Explanation
-from paddlecloud.scheduling.snapshot import JobView, Node, Quota, Snapshot
+from paddlecloud.scheduling.snapshot import Group, JobView, Node, Quota, Snapshot
 
 FAKE_TOTAL = Resources(64_000, 256 << 30, 8)
 
@@ -77,6 +77,7 @@ class FakeEngine:
     ) -> None:
         self.cluster = cluster
         self.quotas: Mapping[int, Quota] = {}
+        self.groups: Mapping[str, Group] = {}
         self.total = FAKE_TOTAL
         self._record = None if state_dir is None else state_dir / "fake-engine.jsonl"
         self._lock = threading.RLock()
@@ -201,6 +202,9 @@ class FakeEngine:
     def set_quota(self, quotas: Mapping[int, Quota]) -> None:
         self.quotas = dict(quotas)
 
+    def set_groups(self, groups: Mapping[str, Group]) -> None:
+        self.groups = dict(groups)
+
     def snapshot(self) -> Snapshot:
         with self._lock:
             jobs = tuple(
@@ -216,7 +220,8 @@ class FakeEngine:
                 for run in self._runs.values()
                 if run.status.phase not in TERMINAL
             )
-        return Snapshot(time.time(), (Node("fake", self.total),), jobs, self.quotas)
+        node = Node("fake", self.total)
+        return Snapshot(time.time(), (node,), jobs, self.quotas, self.groups)
 
     def explain(self, job_id: str) -> Explanation | None:
         with self._lock:

@@ -16,6 +16,7 @@ from paddlecloud.core.actions import Event, Grant, Severity, Status
 from paddlecloud.core.errors import Fault
 from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.core.observed import Move, ReplicaKey, ReplicaObserved
+from paddlecloud.core.phases import ACTIVE, Phase
 from paddlecloud.core.resources import Resources
 from paddlecloud.engines.local import inventory
 from paddlecloud.engines.local.addresses import too_many
@@ -27,13 +28,14 @@ from paddlecloud.engines.protocols import Capacity, Change, History, JobRun, Lau
 from paddlecloud.engines.reconcile import RunRecord, reconcile
 from paddlecloud.engines.workqueue import WorkQueue
 from paddlecloud.scheduling.explain import Explanation, explain
-from paddlecloud.scheduling.plan import Plan, never_fits, plan
-from paddlecloud.scheduling.snapshot import JobView, Node, Quota, Snapshot
+from paddlecloud.scheduling.plan import Plan, never_fits, never_fits_pool, plan
+from paddlecloud.scheduling.snapshot import Group, JobView, Node, Quota, Snapshot
 
 log = logging.getLogger(__name__)
 
 _PLAN = ""  # the queue's name for "plan again"; job ids are never empty
 _TOLD_AT_ONCE = 20  # so many at the head of the queue have their sentence renewed at each plan
+_STILL_HOLDS = ACTIVE | {Phase.PREEMPTED}  # of a run whose grant was taken away
 _RETRY_S = 1.0  # after an unexpected error in one job: look at it again, others go on
 
 
@@ -48,6 +50,7 @@ class LocalEngine:
         self._queue = WorkQueue()
         self._processes = Processes(config, self._queue.add)
         self._quotas: Mapping[int, Quota] = {}
+        self._groups: Mapping[str, Group] = {}
         self._causes: dict[str, object] = {}  # why each waiting job waits, as last told
         self._thread = threading.Thread(target=self._loop, name="engine", daemon=True)
 
@@ -110,18 +113,22 @@ class LocalEngine:
         self._processes.wait_log(key, size, timeout_s)
 
     def check(self, spec: JobSpec) -> Sequence[Fault]:
-        return [*too_many(spec), *never_fits(spec, self._nodes())]
+        faults = [*too_many(spec), *never_fits(spec, self._nodes())]
+        return faults or never_fits_pool(spec, self._groups, self._nodes())
 
     def capacity(self) -> Capacity:
         held = Resources()
         for record in self._store.live_runs():
-            if record.grant.trainers:
-                held += record.job.spec.resources_at(record.grant.trainers)
+            held += _held(record) or Resources()
         free = self._total - held
         return Capacity(self._total, free, inventory.count_cores(), self._processes.notes())
 
     def set_quota(self, quotas: Mapping[int, Quota]) -> None:
         self._quotas = dict(quotas)
+        self._queue.add(_PLAN)
+
+    def set_groups(self, groups: Mapping[str, Group]) -> None:
+        self._groups = dict(groups)
         self._queue.add(_PLAN)
 
     def snapshot(self) -> Snapshot:
@@ -131,6 +138,7 @@ class LocalEngine:
             nodes=self._nodes(),
             jobs=tuple(_view(record, now) for record in self._store.live_runs()),
             quotas=self._quotas,
+            groups=self._groups,
         )
 
     def explain(self, job_id: str) -> Explanation | None:
@@ -147,6 +155,7 @@ class LocalEngine:
                 self._plan()
 
     def _reconcile(self, job_id: str) -> None:
+        before = self._store.live_run(job_id)
         try:
             outcome = reconcile(job_id, self, self._processes, time.time())
         except Exception:
@@ -161,6 +170,15 @@ class LocalEngine:
             self._queue.add(_PLAN)
             if self._store.is_to_forget(job_id):
                 self._forget(job_id)
+        elif before is not None and _held(before) is not None:
+            self._take_back(job_id)
+
+    def _take_back(self, job_id: str) -> None:
+        """What a preempted run held is free when its last replica has ended."""
+        now = self._store.live_run(job_id)
+        if now is not None and _held(now) is None:
+            self._store.set_grant(job_id, now.grant, gpus={})
+            self._queue.add(_PLAN)
 
     def _plan(self) -> None:
         try:
@@ -194,6 +212,9 @@ class LocalEngine:
 
     def _set_grant(self, record: RunRecord, grant: Grant) -> None:
         job_id, spec = record.job.job_id, record.job.spec
+        if record.grant.trainers and not grant.trainers:
+            self._preempt(record, grant)
+            return
         if grant.trainers == 0 or record.grant.trainers:
             self._store.set_grant(job_id, grant)
             if not record.grant.reason and grant.reason:
@@ -210,7 +231,15 @@ class LocalEngine:
         count = spec.replicas_at(grant.trainers)
         trainers = f"{grant.trainers} trainer{'s' if grant.trainers > 1 else ''}"
         words = f"starts with {trainers}" + (f", {count} replicas in all" if count > 1 else "")
+        if record.preempted:  # an equal event would not be told again
+            words += f" (after preemption {record.preempted.times})"
         self._store.tell(record.job, [Event("Admitted", words)])
+
+    def _preempt(self, record: RunRecord, grant: Grant) -> None:
+        noted = self._store.preempt(record.job.job_id, grant, time.time())
+        again = f" (preemption {noted.times})" if noted.times > 1 else ""
+        words = f"{grant.reason}; it goes back to the queue with its age{again}"
+        self._store.tell(record.job, [Event("Preempted", words, Severity.WARNING)])
 
     def _free_gpus(self) -> list[int]:
         held = {
@@ -250,6 +279,14 @@ class LocalEngine:
         )
 
 
+def _held(record: RunRecord) -> Resources | None:
+    """What the replicas of a run hold, or will in a moment; None if there are none."""
+    trainers = record.grant.trainers
+    if not trainers and record.preempted and record.status.phase in _STILL_HOLDS:
+        trainers = record.preempted.trainers
+    return record.job.spec.resources_at(trainers) if trainers else None
+
+
 def _view(record: RunRecord, now: float) -> JobView:
     spec, started = record.job.spec, record.first_started_at
     remaining = None
@@ -262,7 +299,7 @@ def _view(record: RunRecord, now: float) -> JobView:
         account=record.job.account,
         submitted_at=record.job.submitted_at,
         granted=record.grant.trainers,
-        used=spec.resources_at(record.grant.trainers) if record.grant.trainers else None,
+        used=_held(record),
         started_at=started,
         remaining_s=remaining,
         released=bool(record.cancel_asked),

@@ -1,4 +1,4 @@
-"""Rows of the embedded engine's memory as text and back: runs, what they were given, orders.
+"""Tables of the embedded engine's memory, and their rows as text and back: runs, orders.
 
 Called by `store` only; it touches no database.
 """
@@ -14,6 +14,29 @@ from paddlecloud.core import jobspec
 from paddlecloud.core.jobspec import Role
 from paddlecloud.core.observed import Move
 from paddlecloud.engines.protocols import JobRun
+
+SCHEMA = """
+create table if not exists runs (
+  job_id text not null, run integer not null, job text not null, account_id integer not null,
+  live integer not null, cancel text not null default '',
+  granted integer not null default 0, grant_reason text not null default '',
+  grant_revision integer not null default 0,
+  network_base integer not null default 0, gpus text not null default '{}',
+  status text not null, replicas text not null default '[]', first_started_at real,
+  primary key (job_id, run));
+create index if not exists runs_live on runs (live) where live;
+create table if not exists changes (
+  cursor integer primary key autoincrement, job_id text not null, run integer not null,
+  at real not null, status text, replicas text, granted integer not null default 0,
+  event text, told text);
+create unique index if not exists changes_told on changes (job_id, run, told);
+create table if not exists moves (
+  job_id text not null, run integer not null, moves text not null, primary key (job_id, run));
+create table if not exists preemptions (
+  job_id text not null, run integer not null, times integer not null, at real not null,
+  trainers integer not null, primary key (job_id, run));
+create table if not exists facts (name text primary key, value text not null);
+"""
 
 
 def dumps(value: Any) -> str:

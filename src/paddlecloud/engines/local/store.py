@@ -28,6 +28,7 @@ from paddlecloud.core.status_json import (
     status_to_json,
 )
 from paddlecloud.engines.local.run_rows import (
+    SCHEMA,
     Placed,
     dumps,
     job_from_json,
@@ -36,27 +37,8 @@ from paddlecloud.engines.local.run_rows import (
     moves_to_json,
 )
 from paddlecloud.engines.protocols import Change, History, JobRun
-from paddlecloud.engines.reconcile import RunRecord
+from paddlecloud.engines.reconcile import Preempted, RunRecord
 
-_SCHEMA = """
-create table if not exists runs (
-  job_id text not null, run integer not null, job text not null, account_id integer not null,
-  live integer not null, cancel text not null default '',
-  granted integer not null default 0, grant_reason text not null default '',
-  grant_revision integer not null default 0,
-  network_base integer not null default 0, gpus text not null default '{}',
-  status text not null, replicas text not null default '[]', first_started_at real,
-  primary key (job_id, run));
-create index if not exists runs_live on runs (live) where live;
-create table if not exists changes (
-  cursor integer primary key autoincrement, job_id text not null, run integer not null,
-  at real not null, status text, replicas text, granted integer not null default 0,
-  event text, told text);
-create unique index if not exists changes_told on changes (job_id, run, told);
-create table if not exists moves (
-  job_id text not null, run integer not null, moves text not null, primary key (job_id, run));
-create table if not exists facts (name text primary key, value text not null);
-"""
 # How many told changes are kept behind the slowest watcher's cursor.
 _KEEP_CHANGES = 20_000
 _BUSY_TIMEOUT_S = 10
@@ -71,7 +53,7 @@ class Store:
         )
         self._db.execute("pragma journal_mode=wal")
         self._db.execute("pragma synchronous=normal")
-        self._db.executescript(_SCHEMA)
+        self._db.executescript(SCHEMA)
         self._db.execute("insert or ignore into facts values ('epoch', ?)", (token_hex(16),))
         # Runs that have not ended, kept decoded: the loop and the planner read them all the time.
         self._live: dict[str, RunRecord] = {}
@@ -79,7 +61,9 @@ class Store:
         self._gpus: dict[str, dict[str, list[int]]] = {}
         for row in self._db.execute(
             "select job, granted, grant_reason, grant_revision, cancel, status, first_started_at,"
-            " network_base, gpus, moves from runs left join moves using (job_id, run) where live"
+            " network_base, gpus, moves, times, at, trainers from runs"
+            " left join moves using (job_id, run) left join preemptions using (job_id, run)"
+            " where live"
         ):
             record = RunRecord(
                 job=job_from_json(json.loads(row[0])),
@@ -88,6 +72,7 @@ class Store:
                 status=status_from_json(json.loads(row[5])),
                 first_started_at=row[6],
                 moves=moves_from_json(json.loads(row[9] or "[]")),
+                preempted=Preempted(*row[10:]) if row[10] else None,
             )
             self._live[record.job.job_id] = record
             self._networks[record.job.job_id] = row[7]
@@ -209,6 +194,26 @@ class Store:
             self._networks[job_id] = base
             self._gpus[job_id] = cards
 
+    def preempt(self, job_id: str, grant: Grant, at: float) -> Preempted:
+        """Nothing is granted any more; its replicas hold what they have until they have ended."""
+        with self._transaction() as db:
+            record = self._live[job_id]
+            times = record.preempted.times + 1 if record.preempted else 1
+            noted = Preempted(times, at, record.grant.trainers)
+            grant = replace(grant, revision=record.grant.revision + 1)
+            key = (job_id, record.job.run)
+            db.execute(
+                "update runs set granted = 0, grant_reason = ?, grant_revision = ?,"
+                " first_started_at = null where job_id = ? and run = ?",
+                (grant.reason, grant.revision, *key),
+            )
+            row = (*key, noted.times, noted.at, noted.trainers)
+            db.execute("insert or replace into preemptions values (?, ?, ?, ?, ?)", row)
+            self._live[job_id] = replace(
+                record, grant=grant, first_started_at=None, preempted=noted
+            )
+        return noted
+
     def network_base(self, job_id: str) -> int:
         return self._networks[job_id]
 
@@ -219,6 +224,7 @@ class Store:
         with self._transaction() as db:
             db.execute("delete from runs where job_id = ?", (job_id,))
             db.execute("delete from moves where job_id = ?", (job_id,))
+            db.execute("delete from preemptions where job_id = ?", (job_id,))
             db.execute("delete from changes where job_id = ?", (job_id,))
             db.execute("delete from facts where name = ?", (f"forget {job_id}",))
             self._drop_live(job_id)
