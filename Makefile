@@ -16,7 +16,7 @@ ARGS ?=
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # --- the two that do everything ---------------------------------------------------------------
 
@@ -73,6 +73,23 @@ system: ## Install what pip cannot (bubblewrap) when root, else say what is miss
 .PHONY: runtime
 runtime: venv ## Make the PaddlePaddle runtime in the user's cache
 	@tools/runtime.sh
+
+.PHONY: cluster-programs
+cluster-programs: ## Build Kubernetes and kwok for the test cluster in the user's cache (needs Go)
+	@tools/cluster/build.sh
+
+CLUSTER := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/paddlecloud/kube/cluster
+NODES ?= 10
+
+.PHONY: cluster
+cluster: venv cluster-programs ## Start a Kubernetes control plane with pretended nodes (NODES=10)
+	@echo "cluster: export KUBECONFIG=$$($(BIN)/python tools/cluster/run.py start --state $(CLUSTER) \
+		--programs "$$(tools/cluster/build.sh --where)" --nodes $(NODES))"
+	@echo "         kubectl is: $$(tools/cluster/build.sh --where)/controlplane kubectl"
+
+.PHONY: cluster-down
+cluster-down: venv ## Stop that control plane and forget what it held
+	@$(BIN)/python tools/cluster/run.py stop --state $(CLUSTER)
 
 .PHONY: clean
 clean: ## Remove what make made here (the runtime in the user's cache stays)

@@ -1,0 +1,317 @@
+#!/usr/bin/env python3
+"""Starts and stops a real control plane with pretended nodes, on loopback.
+
+    run.py start --programs DIR --state DIR [--nodes N]
+    run.py stop --state DIR
+
+`start` leaves alone what already runs, so it may be called at any time; it prints the kubeconfig
+of an administrator. Ports are any that were free the first time, and kept. `stop` ends, by pid,
+what `start` started and throws the state away. `make cluster` and tests/kube call it. Standard
+library only; openssl makes the one key that the API server will not make for itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+START_S = 120.0
+STOP_S = 20.0
+PARTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
+# user -> groups; the names are those Kubernetes gives its own parts rights by
+USERS = {
+    "admin": "system:masters",
+    "kwok": "system:masters",
+    "system:kube-controller-manager": "",
+    "system:kube-scheduler": "",
+}
+NODE_SIZE = {"cpu": "32", "memory": "256Gi", "pods": "110", "nvidia.com/gpu": "8"}
+P100 = {"accelerator": "nvidia-tesla-p100"}  # what an example of ours asks for
+
+
+class Cluster:
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        self.kubeconfig = state / "kubeconfig"
+
+    # --- what is made once ---------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        plan = self.state / "plan.json"
+        if not plan.exists():
+            body = {
+                "ports": dict(
+                    zip(("api", "etcd", "peers", "kcm", "scheduler"), free_ports(5), strict=True)
+                ),
+                "tokens": {user: secrets.token_hex(16) for user in USERS},
+            }
+            plan.write_text(json.dumps(body))
+        body = json.loads(plan.read_text())
+        self.ports, self.tokens = body["ports"], body["tokens"]
+        rows = [f'{self.tokens[user]},{user},{user},"{USERS[user]}"' for user in USERS]
+        (self.state / "tokens.csv").write_text("\n".join(rows) + "\n")
+        key = self.state / "accounts.key"
+        if not key.exists():
+            subprocess.run(
+                ["openssl", "genrsa", "-out", key, "2048"], check=True, capture_output=True
+            )
+        self.authority = self.state / "certificates" / "apiserver.crt"
+
+    def write_kubeconfig(self, path: Path, user: str) -> Path:
+        address = f"https://127.0.0.1:{self.ports['api']}"
+        # JSON is YAML, and kubectl reads it.
+        body = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [
+                {
+                    "name": "test",
+                    "cluster": {"server": address, "certificate-authority": str(self.authority)},
+                }
+            ],
+            "users": [{"name": user, "user": {"token": self.tokens[user]}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": user}}],
+            "current-context": "test",
+        }
+        path.write_text(json.dumps(body))
+        path.chmod(0o600)
+        return path
+
+    # --- processes -----------------------------------------------------------------------------
+
+    def pid(self, part: str) -> int | None:
+        """The pid of a part that runs; a number that another process has got since is not one."""
+        try:
+            pid, started = (self.state / f"{part}.pid").read_text().split()
+        except (FileNotFoundError, ValueError):
+            return None
+        return int(pid) if start_time(int(pid)) == started else None
+
+    def launch(self, part: str, command: list[str]) -> None:
+        if self.pid(part) is not None:
+            return
+        with (self.state / f"{part}.log").open("ab") as output:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                cwd=self.state,
+            )
+        (self.state / f"{part}.pid").write_text(f"{process.pid} {start_time(process.pid)}")
+
+    def start(self, programs: Path, nodes: int) -> None:
+        self.prepare()
+        plane = str(programs / "controlplane")
+        etcd = f"http://127.0.0.1:{self.ports['etcd']}"
+        self.launch("etcd", [plane, *self.etcd_flags(etcd)])
+        self.launch("kube-apiserver", [plane, *self.apiserver_flags(etcd)])
+        self.wait_for("/readyz", "kube-apiserver")
+        self.write_kubeconfig(self.kubeconfig, "admin")
+        kcm, scheduler, kwok = (
+            str(self.write_kubeconfig(self.state / f"{user.split(':')[-1]}.kubeconfig", user))
+            for user in ("system:kube-controller-manager", "system:kube-scheduler", "kwok")
+        )
+        quick = ["--kube-api-qps=1000", "--kube-api-burst=2000", "--leader-elect=false"]
+        local = "--bind-address=127.0.0.1"
+        self.launch(
+            "kube-controller-manager",
+            [
+                plane,
+                "kube-controller-manager",
+                f"--kubeconfig={kcm}",
+                local,
+                f"--secure-port={self.ports['kcm']}",
+                "--use-service-account-credentials=true",
+                f"--service-account-private-key-file={self.state / 'accounts.key'}",
+                f"--root-ca-file={self.authority}",
+                # Pretended nodes send no heartbeat, so nobody may miss it.
+                "--node-monitor-grace-period=87600h",
+                *quick,
+            ],
+        )
+        port = f"--secure-port={self.ports['scheduler']}"
+        self.launch(
+            "kube-scheduler",
+            [plane, "kube-scheduler", f"--kubeconfig={scheduler}", local, port, *quick],
+        )
+        stages = [*sorted((programs / "stages").glob("*.yaml")), HERE / "stages.yaml"]
+        self.launch(
+            "kwok",
+            [
+                str(programs / "kwok"),
+                f"--kubeconfig={kwok}",
+                "--cidr=10.0.0.1/8",
+                "--node-ip=127.0.0.1",
+                "--manage-all-nodes=false",
+                "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
+                "--node-lease-duration-seconds=0",
+                "--server-address=",
+                "--v=WARN",
+                *(f"--config={stage}" for stage in stages),
+            ],
+        )
+        # The default account shows that the controllers work.
+        path = "/api/v1/namespaces/default/serviceaccounts/default"
+        self.wait_for(path, "kube-controller-manager")
+        self.make_nodes(nodes)
+
+    def etcd_flags(self, address: str) -> list[str]:
+        peers = f"http://127.0.0.1:{self.ports['peers']}"
+        return [
+            "etcd",
+            "--name=test",
+            f"--data-dir={self.state / 'etcd'}",
+            f"--listen-client-urls={address}",
+            f"--advertise-client-urls={address}",
+            f"--listen-peer-urls={peers}",
+            f"--initial-advertise-peer-urls={peers}",
+            f"--initial-cluster=test={peers}",
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+        ]
+
+    def apiserver_flags(self, etcd: str) -> list[str]:
+        key = self.state / "accounts.key"
+        return [
+            "kube-apiserver",
+            f"--etcd-servers={etcd}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={self.ports['api']}",
+            "--endpoint-reconciler-type=none",
+            f"--cert-dir={self.state / 'certificates'}",
+            f"--token-auth-file={self.state / 'tokens.csv'}",
+            "--authorization-mode=Node,RBAC",
+            "--service-cluster-ip-range=10.96.0.0/16",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={key}",
+            f"--service-account-signing-key-file={key}",
+        ]
+
+    def stop(self) -> None:
+        for part in reversed(PARTS):
+            pid = self.pid(part)
+            if pid is not None:
+                end(pid)
+        shutil.rmtree(self.state, ignore_errors=True)
+
+    # --- asking it -------------------------------------------------------------------------------
+
+    def ask(self, path: str, body: object = None) -> int:
+        context = ssl.create_default_context(cafile=str(self.authority))
+        request = urllib.request.Request(
+            f"https://127.0.0.1:{self.ports['api']}{path}",
+            None if body is None else json.dumps(body).encode(),
+            {
+                "Authorization": f"Bearer {self.tokens['admin']}",
+                "Content-Type": "application/json",
+            },
+        )
+        try:
+            with urllib.request.urlopen(request, context=context, timeout=10) as answer:
+                answer.read()
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    def wait_for(self, path: str, part: str) -> None:
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline:
+            try:
+                if self.ask(path) == 200:
+                    return
+            except OSError:
+                pass
+            for needed in ("etcd", part):
+                if self.pid(needed) is None:
+                    tail = (self.state / f"{needed}.log").read_text(errors="replace")[-2000:]
+                    raise SystemExit(f"cluster: {needed} ended:\n{tail}")
+            time.sleep(0.1)
+        raise SystemExit(f"cluster: {part} did not answer within {START_S:.0f} s")
+
+    def make_nodes(self, count: int) -> None:
+        def make(number: int) -> int:
+            name = f"node-{number}"
+            labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+            body = {
+                "metadata": {
+                    "name": name,
+                    "annotations": {"kwok.x-k8s.io/node": "fake"},
+                    "labels": labels | (P100 if number % 2 == 0 else {}),
+                },
+                "status": {"allocatable": NODE_SIZE, "capacity": NODE_SIZE},
+            }
+            return self.ask("/api/v1/nodes", body)
+
+        with ThreadPoolExecutor(8) as pool:
+            refused = [
+                status for status in pool.map(make, range(count)) if status not in (201, 409)
+            ]
+        if refused:
+            raise SystemExit(f"cluster: nodes were refused: {refused[:3]}")
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def start_time(pid: int) -> str | None:
+    """When the process started, in the kernel's ticks; None when it is gone or a zombie."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] == "Z" else fields[19]
+
+
+def end(pid: int) -> None:
+    started = start_time(pid)
+    deadline = time.monotonic() + STOP_S
+    os.kill(pid, signal.SIGTERM)
+    while start_time(pid) == started and started is not None:
+        if time.monotonic() > deadline:
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("order", choices=("start", "stop"))
+    parser.add_argument("--programs", type=Path)
+    parser.add_argument("--state", type=Path, required=True)
+    parser.add_argument("--nodes", type=int, default=0)
+    asked = parser.parse_args()
+    cluster = Cluster(asked.state.resolve())
+    if asked.order == "stop":
+        cluster.stop()
+    else:
+        cluster.start(asked.programs, asked.nodes)
+        print(cluster.kubeconfig)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,6 @@
+# What the test cluster is built from. Read by build.sh; exact versions of public Go modules.
+# Kubernetes 1.34 and not newer: a later kubelet refuses machines with the first kind of cgroups.
+KUBERNETES=v1.34.4
+KWOK=v0.7.0
+# Counted up when what is built from them, or how, changes; the cache holds one build per number.
+RECIPE=1
