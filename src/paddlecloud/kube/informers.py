@@ -1,0 +1,191 @@
+"""A copy in memory of what the API server holds of one kind, kept by list and watch.
+
+`Informer(client, path, changed)` runs a thread that lists once, watches from there on, and calls
+`changed(object)` for every object that came, changed or went; the caller looks at the copy, never
+at the event. Everything that can go wrong with a watch ends in watching again from the last
+version seen, or, when the server has forgotten it (410, in the answer or inside the stream), in
+listing again, which also finds what was deleted meanwhile. Events that come twice or too late are
+recognised by the resource version and dropped. It never writes.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from paddlecloud.kube.client import Client, Json
+from paddlecloud.kube.refusals import GONE, Refused, refusal
+
+log = logging.getLogger(__name__)
+
+PAGE = "500"
+WATCH_S = 290  # the server ends a watch after about this long
+SILENCE_S = 100.0  # a bookmark comes about every minute; longer silence is a dead connection
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 10.0
+
+Key = tuple[str, str]  # namespace, name
+
+
+def key_of(body: Json) -> Key:
+    metadata = body["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
+
+def version_of(body: Json) -> int:
+    """Opaque by the letter, but a growing number in every API server there is."""
+    text = str(body["metadata"].get("resourceVersion") or "0")
+    return int(text) if text.isdecimal() else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What to keep a copy of."""
+
+    path: str  # of the collection
+    label_selector: str = ""
+
+    def query(self, **more: str) -> dict[str, str]:
+        return {**({"labelSelector": self.label_selector} if self.label_selector else {}), **more}
+
+
+class Informer:
+    def __init__(self, client: Client, what: Watched, changed: Callable[[Json], None]) -> None:
+        self._client = client
+        self._what = what
+        self._changed = changed
+        self._lock = threading.Lock()
+        self._held: dict[Key, Json] = {}
+        self._gone: dict[Key, int] = {}  # versions of deletions, against events that come late
+        self._version = ""
+        self._stream: Any = None
+        self._stopped = threading.Event()
+        self.listed = threading.Event()  # the copy is whole
+        self.relists = 0
+        self._thread = threading.Thread(
+            target=self._run, name=f"watch {what.path.rsplit('/', 1)[-1]}", daemon=True
+        )
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        stream = self._stream
+        if stream is not None:
+            stream.close()
+
+    def join(self, timeout_s: float) -> None:
+        self._thread.join(timeout_s)
+
+    def find(self, key: Key) -> Json | None:
+        with self._lock:
+            return self._held.get(key)
+
+    def all(self) -> list[Json]:
+        with self._lock:
+            return list(self._held.values())
+
+    # --- the thread --------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        pause_s = FIRST_PAUSE_S
+        while not self._stopped.is_set():
+            try:
+                if not self._version:
+                    self._list()
+                self._watch()
+                pause_s = FIRST_PAUSE_S
+            except Refused as error:
+                if error.is_gone:
+                    self._version = ""
+                    continue
+                if self._stopped.is_set():
+                    return
+                log.warning("watching %s: %s", self._what.path, error.message)
+                wait_s = error.retry_after_s or pause_s
+                self._stopped.wait(wait_s * random.uniform(0.5, 1.0))
+                pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+
+    def _list(self) -> None:
+        found: dict[Key, Json] = {}
+        token, version = "", ""
+        while True:
+            query = self._what.query(limit=PAGE, **({"continue": token} if token else {}))
+            page = self._client.get(self._what.path, **query)
+            found |= {key_of(body): body for body in page.get("items") or ()}
+            version = page["metadata"]["resourceVersion"]
+            token = page["metadata"].get("continue") or ""
+            if not token:
+                break
+        with self._lock:
+            gone = [body for key, body in self._held.items() if key not in found]
+            news = [body for key, body in found.items() if self._is_news(key, body)]
+            self._held = found
+            self._gone.clear()
+        self._version = version
+        self.relists += 1
+        self.listed.set()
+        self._tell([*gone, *news])
+
+    def _is_news(self, key: Key, body: Json) -> bool:
+        held = self._held.get(key)
+        return held is None or version_of(held) != version_of(body)
+
+    def _watch(self) -> None:
+        query = self._what.query(
+            watch="1",
+            allowWatchBookmarks="true",
+            resourceVersion=self._version,
+            timeoutSeconds=str(int(WATCH_S * random.uniform(0.8, 1.0))),
+        )
+        with self._client.stream(self._what.path, query, SILENCE_S) as stream:
+            self._stream = stream
+            if self._stopped.is_set():
+                return
+            for event in stream.lines():
+                self._take(event)
+
+    def _take(self, event: Json) -> None:
+        kind, body = event.get("type"), event.get("object")
+        if not isinstance(body, dict):
+            return
+        if kind == "ERROR":
+            raise refusal(int(body.get("code") or GONE), body)
+        if kind == "BOOKMARK":
+            self._version = body["metadata"]["resourceVersion"]
+            return
+        if self._keep(str(kind), body):
+            self._tell([body])
+        self._version = body["metadata"]["resourceVersion"]
+
+    def _keep(self, kind: str, body: Json) -> bool:
+        """Put the event into the copy; False for one that is older than what the copy knows."""
+        key, version = key_of(body), version_of(body)
+        with self._lock:
+            held = self._held.get(key)
+            known = version_of(held) if held is not None else self._gone.get(key, -1)
+            if version < known or (held is not None and kind != "DELETED" and version == known):
+                return False
+            if kind == "DELETED":
+                self._held.pop(key, None)
+                self._gone[key] = version
+                if len(self._gone) > 10_000:
+                    self._gone.pop(next(iter(self._gone)))
+            else:
+                self._held[key] = body
+                self._gone.pop(key, None)
+            return True
+
+    def _tell(self, bodies: Iterable[Json]) -> None:
+        for body in bodies:
+            self._changed(body)
+
+    # --- what we did ourselves ---------------------------------------------------------------
+
+    def learn(self, body: Json) -> None:
+        """Put the answer to our own write into the copy, so that the next look sees it."""
+        self._keep("MODIFIED", body)

@@ -1,0 +1,140 @@
+"""The leader among several operators, by a Lease object.
+
+`Lease.hold(...)` blocks until this process leads, then keeps renewing in a thread and calls
+`lost` when it could not for as long as others must wait before they take over. Leading saves
+work; nothing is correct only because of it, since all that the operator writes may be written
+twice. Times of others are never compared with our clock: a lease has expired when it has not
+changed for its duration as we measure it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from paddlecloud.kube.client import Client, Json, collection, member
+from paddlecloud.kube.refusals import Refused
+
+log = logging.getLogger(__name__)
+
+GROUP_VERSION, PLURAL = "coordination.k8s.io/v1", "leases"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    duration_s: int = 5  # how long others wait after the last renewal
+    renew_s: float = 1.5
+
+
+class Lease:
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        name: str,
+        identity: str,
+        times: LeaseTimes | None = None,
+    ) -> None:
+        self._client = client
+        self._namespace, self._name = namespace, name
+        self._identity = identity
+        self._times = times or LeaseTimes()
+        self._stopped = threading.Event()
+        self._seen: tuple[str, float] = ("", 0.0)  # version, and when we first saw it
+        self._held: Json | None = None
+        self._thread: threading.Thread | None = None
+        self.leads = threading.Event()
+
+    def hold(self, lost: Callable[[], None]) -> bool:
+        """Wait until we lead; False if `stop` was called first."""
+        while not self._stopped.is_set():
+            if self._try():
+                self.leads.set()
+                self._thread = threading.Thread(
+                    target=self._renew, args=(lost,), name="lease", daemon=True
+                )
+                self._thread.start()
+                return True
+            self._stopped.wait(self._times.renew_s)
+        return False
+
+    def give_up(self) -> None:
+        """End a wait in `hold`, and renewing. Safe to call from a signal handler."""
+        self._stopped.set()
+
+    def stop(self) -> None:
+        """Stop renewing and let go, so that another takes over at once."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join(self._times.duration_s)
+        if self.leads.is_set() and self._held is not None:
+            self.leads.clear()
+            try:
+                self._write({**self._held, "spec": {**self._held["spec"], "holderIdentity": ""}})
+            except Refused as error:
+                log.info("the lease runs out by itself: %s", error.message)
+
+    # --- inside ------------------------------------------------------------------------------
+
+    def _renew(self, lost: Callable[[], None]) -> None:
+        renewed_at = time.monotonic()
+        while not self._stopped.wait(self._times.renew_s):
+            if self._try():
+                renewed_at = time.monotonic()
+            elif time.monotonic() - renewed_at > self._times.duration_s * 0.8:
+                self.leads.clear()
+                lost()
+                return
+
+    def _try(self) -> bool:
+        try:
+            found = self._client.get(member(GROUP_VERSION, PLURAL, self._namespace, self._name))
+        except Refused as error:
+            if not error.is_missing:
+                log.warning("asking for the lease: %s", error.message)
+                return False
+            found = {"metadata": {"namespace": self._namespace, "name": self._name}, "spec": {}}
+        if not self._may_take(found):
+            return False
+        try:
+            self._held = self._write(self._taken(found))
+        except Refused as error:
+            log.info("another took the lease first: %s", error.message)
+            return False
+        return True
+
+    def _may_take(self, found: Json) -> bool:
+        holder = found["spec"].get("holderIdentity") or ""
+        if holder in ("", self._identity):
+            return True
+        version, now = str(found["metadata"].get("resourceVersion")), time.monotonic()
+        if self._seen[0] != version:
+            self._seen = (version, now)
+        wait_s = found["spec"].get("leaseDurationSeconds") or self._times.duration_s
+        return now - self._seen[1] > wait_s
+
+    def _taken(self, found: Json) -> Json:
+        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        before = found["spec"]
+        is_ours = before.get("holderIdentity") == self._identity
+        return {
+            **found,
+            "spec": {
+                **before,
+                "holderIdentity": self._identity,
+                "leaseDurationSeconds": self._times.duration_s,
+                "renewTime": now,
+                "acquireTime": before.get("acquireTime") if is_ours else now,
+                "leaseTransitions": int(before.get("leaseTransitions") or 0) + (not is_ours),
+            },
+        }
+
+    def _write(self, body: Json) -> Json:
+        if body["metadata"].get("resourceVersion"):
+            path = member(GROUP_VERSION, PLURAL, self._namespace, self._name)
+            return self._client.replace(path, body)
+        return self._client.create(collection(GROUP_VERSION, PLURAL, self._namespace), body)

@@ -1,0 +1,59 @@
+"""How an API server says no, as one error class whose questions callers ask by name.
+
+Raised by `kube.client` alone; what was refused, and by which code, stays readable in `message`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from paddlecloud.core.errors import PaddleCloudError
+
+UNREACHABLE = 0  # no answer at all
+GONE = 410
+
+
+class Refused(PaddleCloudError):
+    """The API server refused a call, or did not answer."""
+
+    code: ClassVar[str] = "kubernetes"
+
+    def __init__(
+        self, status: int, reason: str, message: str, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message or reason or f"the API server answered {status}")
+        self.status = status
+        self.reason = reason
+        self.retry_after_s = retry_after_s
+
+    @property
+    def is_missing(self) -> bool:
+        return self.status == 404
+
+    @property
+    def is_taken(self) -> bool:
+        """Something of this name is already there."""
+        return self.status == 409 and self.reason == "AlreadyExists"
+
+    @property
+    def is_outdated(self) -> bool:
+        """The object, or its uid, is not the one the caller had seen."""
+        return self.status == 409 and self.reason != "AlreadyExists"
+
+    @property
+    def is_gone(self) -> bool:
+        """The history asked for is compacted; list again."""
+        return self.status == GONE
+
+    @property
+    def is_final(self) -> bool:
+        """Asking the same again will not help: the request itself is wrong or forbidden."""
+        return self.status in (400, 403, 405, 413, 422)
+
+
+def refusal(status: int, body: Mapping[str, Any] | None, retry_after: str | None = None) -> Refused:
+    """The error a `Status` object (or its lack) means."""
+    body = body or {}
+    seconds = float(retry_after) if retry_after and retry_after.isdecimal() else None
+    return Refused(status, str(body.get("reason") or ""), str(body.get("message") or ""), seconds)

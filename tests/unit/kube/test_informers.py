@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from paddlecloud.kube.informers import Informer, Watched
+from paddlecloud.kube.refusals import Refused
+
+
+def thing(name: str, version: int, **more: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "ns", "resourceVersion": str(version)}
+    return {"metadata": metadata, **more}
+
+
+def event(kind: str, name: str, version: int, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "object": thing(name, version, **more)}
+
+
+def page(version: int, *things: dict[str, Any], token: str = "") -> dict[str, Any]:
+    return {"metadata": {"resourceVersion": str(version), "continue": token}, "items": things}
+
+
+class Scripted:
+    """A client that answers lists and watches from a script, then says that it is over."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.asked: list[dict[str, str]] = []
+        self.over = threading.Event()
+        self.held = threading.Event()
+
+    def _next(self, query: dict[str, str]) -> Any:
+        self.asked.append(query)
+        if not self.answers:
+            self.over.set()
+            self.held.wait(10)
+            return []
+        return self.answers.pop(0)
+
+    def get(self, path: str, **query: str) -> Any:
+        answer = self._next(query)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @contextmanager
+    def stream(self, path: str, query: dict[str, str], silence_s: float):
+        client = self
+
+        class Stream:
+            answer = client._next(query)
+
+            def lines(self):
+                if isinstance(self.answer, Exception):
+                    raise self.answer
+                yield from self.answer
+
+            def close(self) -> None:
+                client.held.set()
+
+        yield Stream()
+
+
+def follow(*answers: Any) -> tuple[Informer, Scripted, list[str]]:
+    client, told = Scripted(*answers), list[str]()
+    what = Watched("/api/v1/pods", "app=x")
+    informer = Informer(client, what, lambda body: told.append(body["metadata"]["name"]))
+    informer.start()
+    assert client.over.wait(10)
+    informer.stop()
+    client.held.set()
+    informer.join(10)
+    return informer, client, told
+
+
+def names(informer: Informer) -> list[str]:
+    return sorted(body["metadata"]["name"] for body in informer.all())
+
+
+def test_lists_page_by_page_then_watches_from_there():
+    informer, client, told = follow(
+        page(5, thing("a", 1), token="more"),
+        page(5, thing("b", 2)),
+        [event("ADDED", "c", 6), event("DELETED", "a", 7)],
+    )
+    assert names(informer) == ["b", "c"]
+    assert told == ["a", "b", "c", "a"]
+    assert client.asked[1]["continue"] == "more"
+    assert client.asked[2]["resourceVersion"] == "5"
+    assert all(query["labelSelector"] == "app=x" for query in client.asked)
+
+
+def test_watches_again_from_the_last_version_or_bookmark():
+    _, client, _ = follow(
+        page(5),
+        [event("ADDED", "a", 8)],
+        [{"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "20"}}}],
+    )
+    assert [query.get("resourceVersion") for query in client.asked[1:]] == ["5", "8", "20"]
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        Refused(410, "Expired", "too old"),
+        [{"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}],
+    ],
+    ids=["in the answer", "in the stream"],
+)
+def test_lists_again_when_the_server_has_forgotten(gone):
+    informer, _, told = follow(
+        page(5, thing("a", 1), thing("b", 2)),
+        gone,
+        page(90, thing("b", 2), thing("c", 80)),
+        [],
+    )
+    assert names(informer) == ["b", "c"]
+    assert told == ["a", "b", "a", "c"]  # b is not news
+    assert informer.relists == 2
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        Refused(0, "Unreachable", "reset"),
+        Refused(500, "InternalError", ""),
+        Refused(429, "TooManyRequests", "", retry_after_s=0.01),
+        [],
+    ],
+)
+def test_goes_on_after_trouble(trouble):
+    informer, client, _ = follow(page(5), trouble, [event("ADDED", "a", 6)])
+    assert names(informer) == ["a"]
+    assert client.asked[2]["resourceVersion"] == "5"
+
+
+def test_lists_until_it_can():
+    informer, _, _ = follow(Refused(503, "", "not yet"), page(5, thing("a", 1)), [])
+    assert names(informer) == ["a"]
+    assert informer.listed.is_set()
+
+
+def test_drops_events_that_come_twice_or_late():
+    informer, _, told = follow(
+        page(5),
+        [
+            event("ADDED", "a", 6, n=1),
+            event("MODIFIED", "a", 8, n=2),
+            event("MODIFIED", "a", 7, n=3),
+            event("MODIFIED", "a", 8, n=4),
+            event("ADDED", "b", 9),
+            event("DELETED", "b", 11),
+            event("MODIFIED", "b", 10),
+        ],
+    )
+    assert informer.find(("ns", "a"))["n"] == 2
+    assert names(informer) == ["a"]
+    assert told == ["a", "a", "b", "b"]
+
+
+def test_sees_its_own_writes_at_once():
+    informer, _, _ = follow(page(5, thing("a", 1)), [])
+    informer.learn(thing("a", 9, n=1))
+    informer.learn(thing("a", 8, n=2))
+    assert informer.find(("ns", "a"))["n"] == 1

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import copy
+import threading
+from typing import Any
+
+from paddlecloud.kube.leases import Lease, LeaseTimes
+from paddlecloud.kube.refusals import Refused
+
+QUICK = LeaseTimes(duration_s=1, renew_s=0.02)
+
+
+class OneLease:
+    """An API server that holds one lease, with versions."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.body: dict[str, Any] | None = None
+        self.version = 0
+        self.is_cut = False
+        self.writes = 0
+
+    def _check(self) -> None:
+        if self.is_cut:
+            raise Refused(0, "Unreachable", "cut")
+
+    def get(self, path: str) -> dict[str, Any]:
+        with self.lock:
+            self._check()
+            if self.body is None:
+                raise Refused(404, "NotFound", "")
+            return copy.deepcopy(self.body)
+
+    def _put(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.version += 1
+        self.writes += 1
+        self.body = copy.deepcopy(body)
+        self.body["metadata"]["resourceVersion"] = str(self.version)
+        return copy.deepcopy(self.body)
+
+    def create(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        with self.lock:
+            self._check()
+            if self.body is not None:
+                raise Refused(409, "AlreadyExists", "")
+            return self._put(body)
+
+    def replace(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        with self.lock:
+            self._check()
+            if body["metadata"]["resourceVersion"] != str(self.version):
+                raise Refused(409, "Conflict", "")
+            return self._put(body)
+
+
+def lease(server: OneLease, who: str) -> Lease:
+    return Lease(server, "ns", "paddlecloud", who, QUICK)
+
+
+def never() -> None:
+    raise AssertionError("the lease was lost")
+
+
+def test_leads_at_once_when_nobody_does():
+    server = OneLease()
+    one = lease(server, "one")
+    assert one.hold(never)
+    assert server.body["spec"]["holderIdentity"] == "one"
+    one.stop()
+
+
+def test_waits_for_a_leader_and_follows_when_it_lets_go():
+    server = OneLease()
+    one, two = lease(server, "one"), lease(server, "two")
+    one.hold(never)
+    held = threading.Event()
+    thread = threading.Thread(target=lambda: two.hold(never) and held.set())
+    thread.start()
+    assert not held.wait(0.2)
+    one.stop()
+    assert held.wait(5)
+    assert server.body["spec"]["leaseTransitions"] == 2
+    two.stop()
+    thread.join(5)
+
+
+def test_takes_over_from_a_leader_that_is_silent():
+    server = OneLease()
+    first = lease(server, "one")
+    assert first._try()  # leads, and never renews
+    second = lease(server, "two")
+    assert second.hold(never)
+    second.stop()
+
+
+def test_says_when_it_is_lost():
+    server = OneLease()
+    lost = threading.Event()
+    one = lease(server, "one")
+    one.hold(lost.set)
+    server.is_cut = True
+    assert lost.wait(5)
+    assert not one.leads.is_set()
+    one.stop()
+
+
+def test_ends_a_wait_when_asked():
+    server = OneLease()
+    lease(server, "one")._try()
+    two = lease(server, "two")
+    two.give_up()
+    assert two.hold(never) is False
