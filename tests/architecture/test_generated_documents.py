@@ -38,3 +38,13 @@ def test_every_verb_is_in_the_guide_to_the_commands():
     guide = (ROOT / "docs" / "guides" / "commands.md").read_text()
     shown = {verb for verb in VERBS if f"paddlecloud {verb}" in guide}
     assert set(VERBS) - shown == set()
+
+
+def test_the_custom_resource_definitions_are_current():
+    from paddlecloud.controller import manifests
+
+    for definition in manifests.definitions():
+        file = ROOT / "deploy" / "crds" / f"{definition['spec']['names']['plural']}.yaml"
+        assert file.read_text(encoding="utf-8") == manifests.as_yaml([definition]), (
+            f"run: paddlecloud manifests --crds > {file.relative_to(ROOT)}"
+        )

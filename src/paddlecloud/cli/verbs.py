@@ -40,6 +40,8 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "cluster": ("cluster", PLATFORM, "the clusters, and what of them is yours to use"),
     "serve": ("serve", PLATFORM, "run the server in the foreground"),
     "pfsserver": ("pfsserver", PLATFORM, "run the file server in the foreground"),
+    "controller": ("controller", PLATFORM, "run the operator for Kubernetes in the foreground"),
+    "manifests": ("manifests", PLATFORM, "print what a Kubernetes cluster needs, for kubectl"),
     "account": ("account", ADMIN, "add and list accounts, set quota, make tokens and certificates"),
     "runtime": ("runtime", ADMIN, "add, install and list Python environments for jobs"),
     "config": ("config", CLIENT, "show or switch the datacenter in use"),

@@ -87,6 +87,7 @@ class Decision:
     status: Status
     events: tuple[Event, ...] = ()
     wake_after_s: float | None = None  # look again after this long even if nothing changes
+    ending: bool = False  # the verdict is there; only what is still alive has to go
 
 
 @dataclass(frozen=True, slots=True)

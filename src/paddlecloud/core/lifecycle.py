@@ -123,7 +123,7 @@ def _end(
         )
         phase = Phase.RUNNING if observed.first_started_at is not None else Phase.STARTING
         status = _status(spec, grant, observed, phase, f"ending: {why}", verdict.failed)
-        return Decision(stops, status)
+        return Decision(stops, status, ending=True)
     status = _status(spec, grant, observed, verdict.phase, verdict.reason, verdict.failed, now)
     return Decision(
         cleanup.removals(spec.clean, verdict.phase, observed.replicas), status, (verdict.event,)

@@ -1,0 +1,72 @@
+"""`paddlecloud controller`: the operator for Kubernetes in the foreground.
+
+It becomes the operator (no process in between), so signals and the exit code are its own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from paddlecloud.cli.session import Session
+from paddlecloud.forms.go_flags import Flag, Kind
+
+USAGE = "paddlecloud controller [--kubeconfig FILE] [--namespace N] [--metrics-port P] [flags]"
+HELP = """
+Makes pods of PaddleJob objects and keeps them as the objects say. Inside a cluster it uses the
+service account of its pod; outside say which cluster with --kubeconfig. Several may run: one
+leads, the others wait for its lease.
+
+Examples:
+  paddlecloud controller --kubeconfig ~/.kube/config --metrics-port 8080
+"""
+FLAGS = (
+    Flag(("--kubeconfig",), value="FILE", meaning="the cluster (default: the one this runs in)"),
+    Flag(("--context",), value="NAME", meaning="a context of that file (default: its current one)"),
+    Flag(("--namespace",), value="N", meaning="look after this namespace only (default: all)"),
+    Flag(
+        ("--metrics-port",),
+        Kind.INT,
+        value="P",
+        low=0,
+        high=65535,
+        meaning="answer /healthz, /readyz and /metrics there (0 = any free)",
+    ),
+    Flag(("--metrics-host",), value="ADDRESS", meaning="address for them"),
+    Flag(("--lease-namespace",), value="N", meaning="where the leader's lease is kept"),
+    Flag(("--no-lease",), Kind.BOOL, meaning="lead without asking; for a single operator"),
+    Flag(
+        ("--workers",),
+        Kind.INT,
+        value="N",
+        low=1,
+        high=256,
+        meaning="jobs worked on at once (default 8)",
+    ),
+    Flag(
+        ("--etcd-server",), value="HOST:PORT", meaning="for jobs with Paddle's own elastic launcher"
+    ),
+)
+_TEXTS = (
+    "kubeconfig",
+    "context",
+    "namespace",
+    "metrics-host",
+    "metrics-port",
+    "lease-namespace",
+    "workers",
+    "etcd-server",
+)
+
+
+def run(session: Session) -> int:
+    parsed = session.parsed
+    command = [sys.executable, "-m", "paddlecloud.controller", "run"]
+    for name in _TEXTS:
+        if name in parsed:
+            value = parsed.number(name) if name in ("metrics-port", "workers") else None
+            command += [f"--{name}", parsed.text(name) if value is None else str(value)]
+    if parsed.switch("no-lease"):
+        command.append("--no-lease")
+    session.flush()
+    os.execv(command[0], command)

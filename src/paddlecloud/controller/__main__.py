@@ -1,0 +1,135 @@
+"""`python -m paddlecloud.controller run|manifests`: what the two verbs of the command line become.
+
+`run` is the operator until TERM or INT, which ends it gracefully: what is in hand is finished and
+the lease let go. Exit code 1 says that the lease was lost, so that a supervisor starts it anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from paddlecloud.core.errors import PaddleCloudError
+
+DEFAULT_IMAGE = "paddlecloud/paddlecloud:latest"
+DEFAULT_NAMESPACE = "paddlecloud"
+
+
+class _JsonLines(logging.Formatter):
+    """One JSON object per line, for whatever collects the logs of a cluster."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        row = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created)),
+            "level": record.levelname.lower(),
+            "from": record.name.removeprefix("paddlecloud."),
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            row["trace"] = self.formatException(record.exc_info)
+        return json.dumps(row, ensure_ascii=False)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="paddlecloud")
+    orders = parser.add_subparsers(dest="order", required=True)
+    run = orders.add_parser("run")
+    run.add_argument("--kubeconfig", default="")
+    run.add_argument("--context", default="")
+    run.add_argument("--namespace", default="")
+    run.add_argument("--metrics-host", default="")
+    run.add_argument("--metrics-port", type=int, default=-1)
+    run.add_argument("--lease-namespace", default="")
+    run.add_argument("--no-lease", action="store_true")
+    run.add_argument("--workers", type=int, default=8)
+    run.add_argument("--datacenter", default="kubernetes")
+    run.add_argument("--etcd-server", default="")
+    manifests = orders.add_parser("manifests")
+    manifests.add_argument("--crds", action="store_true")
+    manifests.add_argument("--namespace", default=DEFAULT_NAMESPACE)
+    manifests.add_argument("--image", default=DEFAULT_IMAGE)
+    return parser
+
+
+def _run(asked: argparse.Namespace) -> int:
+    from paddlecloud.controller.listening import Listener
+    from paddlecloud.controller.operator import COMPONENT, Operator, Settings
+    from paddlecloud.controller.peers import Site
+    from paddlecloud.kube import kubeconfig
+    from paddlecloud.kube.client import Client
+    from paddlecloud.kube.leases import Lease
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonLines())
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    access = (
+        kubeconfig.from_file(Path(asked.kubeconfig), asked.context)
+        if asked.kubeconfig
+        else kubeconfig.from_pod()
+    )
+    client = Client(access, COMPONENT)
+    identity = f"{socket.gethostname()}-{secrets.token_hex(4)}"
+    lease_namespace = asked.lease_namespace or asked.namespace or access.namespace
+    lease = None if asked.no_lease else Lease(client, lease_namespace, COMPONENT, identity)
+    site = Site(asked.datacenter, asked.etcd_server, is_ipv6=":" in access.host)
+    settings = Settings(asked.namespace, asked.workers, site=site)
+    operator = Operator(client, settings, lease)
+    signalled: list[int] = []
+
+    def stop(number: int, frame: object) -> None:
+        signalled.append(number)
+        operator.stop()
+        if lease is not None:
+            lease.give_up()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    listener = None
+    if asked.metrics_port >= 0:
+        # In a pod the kubelet asks from outside; elsewhere only this machine needs to.
+        host = asked.metrics_host or ("127.0.0.1" if asked.kubeconfig else "0.0.0.0")
+        listener = Listener(host, asked.metrics_port, operator.is_ready.is_set, operator.figures)
+        listener.start()
+        logging.info("listening on %s:%d", host, listener.port)
+    operator.run()
+    if listener is not None:
+        listener.stop()
+    return 0 if signalled else 1
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    asked = _parser().parse_args(argv)
+    try:
+        if asked.order == "run":
+            return _run(asked)
+        from paddlecloud.controller import manifests
+
+        objects = (
+            manifests.definitions()
+            if asked.crds
+            else manifests.everything(asked.namespace, asked.image)
+        )
+        sys.stdout.write(manifests.as_yaml(objects))
+        return 0
+    except BrokenPipeError:  # `| head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except PaddleCloudError as error:
+        where = f"{error.field}: " if error.field else ""
+        print(f"error: {where}{error.message}", file=sys.stderr)
+        if error.hint:
+            print(f"hint:  {error.hint}", file=sys.stderr)
+        return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

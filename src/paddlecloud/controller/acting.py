@@ -1,0 +1,120 @@
+"""Carries out a plan: the only place of the operator that writes to the API server.
+
+Every write may be repeated and may meet a world that has moved on: what is to be created may be
+there, what is to be deleted may be gone. Both are the wished-for state, unless the thing there is
+somebody else's. Called by `operator` with one plan at a time per job.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+
+from paddlecloud.controller.identity import STOPPED_ANNOTATION, Identity, Json, is_owned_by
+from paddlecloud.controller.observing import written_time
+from paddlecloud.controller.planning import Action, Create, Delete, End, Replace
+from paddlecloud.core.actions import Event
+from paddlecloud.forms import paddlejob
+from paddlecloud.kube.client import Client, collection, member
+from paddlecloud.kube.refusals import Refused
+
+Learn = Callable[[str, Json], None]  # plural, the object as the server now has it
+
+
+class NameTaken(Exception):
+    """Something that is not of this job has a name this job needs."""
+
+
+class Actor:
+    def __init__(self, client: Client, learn: Learn, component: str) -> None:
+        self._client = client
+        self._learn = learn
+        self._component = component
+        self.created = self.deleted = self.patched = 0
+
+    def carry_out(self, who: Identity, actions: Iterable[Action]) -> None:
+        for action in actions:
+            match action:
+                case Create(plural, body):
+                    self._create(who, plural, body)
+                case Replace(plural, body):
+                    path = member("v1", plural, who.namespace, body["metadata"]["name"])
+                    self._learn(plural, self._client.replace(path, body))
+                case Delete(plural, name, uid):
+                    self._delete(who, plural, name, uid)
+                case End(name, reason):
+                    self._end(who, name, reason)
+
+    def _create(self, who: Identity, plural: str, body: Json) -> None:
+        try:
+            made = self._client.create(collection("v1", plural, who.namespace), body)
+        except Refused as error:
+            if not error.is_taken:
+                raise
+            name = body["metadata"]["name"]
+            made = self._client.get(member("v1", plural, who.namespace, name))
+            if not is_owned_by(made, who.uid):
+                raise NameTaken(f"{plural} {name} exists and is not of this job") from None
+        else:
+            self.created += 1
+        self._learn(plural, made)
+
+    def _delete(self, who: Identity, plural: str, name: str, uid: str) -> None:
+        try:
+            self._client.delete(member("v1", plural, who.namespace, name), uid=uid)
+            self.deleted += 1
+        except Refused as error:
+            if not (error.is_missing or error.is_outdated):
+                raise
+
+    def _end(self, who: Identity, name: str, reason: str) -> None:
+        change = {
+            "metadata": {"annotations": {STOPPED_ANNOTATION: reason[:200]}},
+            "spec": {"activeDeadlineSeconds": 1},
+        }
+        try:
+            done = self._client.patch(member("v1", "pods", who.namespace, name), change)
+            self._learn("pods", done)
+        except Refused as error:
+            if not error.is_missing:
+                raise
+
+    # --- telling -------------------------------------------------------------------------------
+
+    def write_status(self, who: Identity, body: Json, status: Json) -> None:
+        """Replace the status, if the object is still the one that was looked at."""
+        gone = {key: None for key in body.get("status") or {} if key not in status}
+        change = {
+            "metadata": {"resourceVersion": body["metadata"]["resourceVersion"]},
+            "status": {**gone, **status},
+        }
+        path = member(who.api_version, paddlejob.PLURAL, who.namespace, who.name, "status")
+        self._learn(paddlejob.PLURAL, self._client.patch(path, change))
+        self.patched += 1
+
+    def tell(self, who: Identity, event: Event, generation: int, now: float) -> None:
+        """Once per job, generation and text: the name of an event is made of them."""
+        text = f"{who.uid} {generation} {event.reason} {event.message}"
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        body = {
+            "metadata": {"name": f"{who.name}.{digest}", "namespace": who.namespace},
+            "involvedObject": {
+                "apiVersion": who.api_version,
+                "kind": who.kind,
+                "namespace": who.namespace,
+                "name": who.name,
+                "uid": who.uid,
+            },
+            "reason": event.reason,
+            "message": event.message[:1000],
+            "type": event.severity.value,
+            "source": {"component": self._component},
+            "firstTimestamp": written_time(now),
+            "lastTimestamp": written_time(now),
+            "count": 1,
+        }
+        try:
+            self._client.create(collection("v1", "events", who.namespace), body)
+        except Refused as error:
+            if not (error.is_taken or error.is_missing or error.is_final):
+                raise

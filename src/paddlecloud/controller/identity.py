@@ -1,0 +1,104 @@
+"""Who a job is on a cluster, and the fixed names and labels of everything made for it.
+
+Names are a function of job, role and index, never drawn: creating something twice is a refusal,
+not a second one. The owner's uid tells a job from an earlier one of the same name.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from paddlecloud.core.contract import DEFAULT_PORTS_NUM
+from paddlecloud.core.jobspec import Role
+from paddlecloud.core.topology import PADDLEJOB_WORDS, role_from_word
+from paddlecloud.forms import paddlejob
+from paddlecloud.forms.custom_resources import Intranet
+
+Json = dict[str, Any]
+
+# Labels of the first operator, for scripts that select by them.
+POD_LABEL, ROLE_LABEL = "paddle-res-name", "paddle-res-type"
+ROLE_ANNOTATION = "paddle-resource"
+# Ours. The first also tells the operator's own objects from all others.
+JOB_LABEL = "paddlepaddle.org/job"
+INDEX_LABEL = "paddlepaddle.org/index"
+ATTEMPT_LABEL = "paddlepaddle.org/attempt"
+STOPPED_ANNOTATION = "paddlepaddle.org/stopped"
+
+BASE_PORT = 36000
+# On the host network jobs share the ports of a node: a block of its own for each, where possible.
+FIRST_HOST_PORT, HOST_BLOCKS = 35000, 1500
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A job's place in the cluster."""
+
+    namespace: str
+    name: str
+    uid: str
+    kind: str = paddlejob.KIND
+    api_version: str = f"{paddlejob.GROUP}/{paddlejob.VERSION}"
+
+    @property
+    def job_id(self) -> str:
+        return "job-" + self.uid.replace("-", "")[:16]
+
+    @property
+    def owner(self) -> Json:
+        return {
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "name": self.name,
+            "uid": self.uid,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {JOB_LABEL: self.name}
+
+    def metadata(self, name: str) -> Json:
+        """What the objects made for this job have in common."""
+        return {
+            "name": name,
+            "namespace": self.namespace,
+            "labels": {**self.labels, POD_LABEL: name},
+            "ownerReferences": [self.owner],
+        }
+
+    def pod_name(self, role: Role, index: int) -> str:
+        return f"{self.name}-{role_word(role)}-{index}"
+
+    def base_port(self, intranet: Intranet) -> int:
+        if intranet != Intranet.HOST:
+            return BASE_PORT
+        block = zlib.crc32(self.uid.encode()) % HOST_BLOCKS
+        return FIRST_HOST_PORT + block * DEFAULT_PORTS_NUM
+
+
+def role_word(role: Role) -> str:
+    return PADDLEJOB_WORDS.get(role, role.value)
+
+
+def identity_of(body: Json) -> Identity:
+    metadata = body["metadata"]
+    return Identity(metadata.get("namespace", ""), metadata["name"], metadata["uid"])
+
+
+def is_owned_by(body: Json, uid: str) -> bool:
+    owners = body["metadata"].get("ownerReferences") or ()
+    return any(owner.get("uid") == uid for owner in owners)
+
+
+def slot_of(pod: Json) -> tuple[Role, int, int] | None:
+    """Role, index and attempt of a pod of ours, by its labels; None if they are not ours."""
+    labels = pod["metadata"].get("labels") or {}
+    role = role_from_word(labels.get(ROLE_LABEL, ""))
+    index, attempt = labels.get(INDEX_LABEL, ""), labels.get(ATTEMPT_LABEL, "")
+    if role is None or not index.isdecimal() or not attempt.isdecimal():
+        return None
+    return role, int(index), int(attempt)

@@ -1,0 +1,71 @@
+"""`/healthz`, `/readyz` and `/metrics` of the operator, on a port of its own.
+
+Healthy is a process that answers; ready is one that leads and has its copies whole. Only GET is
+answered, and nothing of a job is shown.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+PREFIX = "paddlecloud_operator_"
+
+
+def metrics_text(figures: Mapping[str, float]) -> str:
+    """In the text form Prometheus reads."""
+    lines = []
+    for name, value in figures.items():
+        kind = "counter" if name.endswith("_total") else "gauge"
+        lines += [f"# TYPE {PREFIX}{name} {kind}", f"{PREFIX}{name} {value:g}"]
+    return "\n".join(lines) + "\n"
+
+
+class Listener:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        is_ready: Callable[[], bool],
+        figures: Callable[[], Mapping[str, float]],
+    ) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            timeout = 10
+
+            def do_GET(self) -> None:
+                if self.path == "/healthz":
+                    self._answer(200, "ok\n")
+                elif self.path == "/readyz":
+                    ready = is_ready()
+                    self._answer(200 if ready else 503, "ok\n" if ready else "not yet\n")
+                elif self.path == "/metrics":
+                    self._answer(200, metrics_text(figures()))
+                else:
+                    self._answer(404, "there are /healthz, /readyz and /metrics\n")
+
+            def _answer(self, status: int, text: str) -> None:
+                body = text.encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "text/plain; version=0.0.4")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:
+                """A probe every few seconds is not news."""
+
+        self._server = ThreadingHTTPServer((host, port), Handler)
+        self._server.daemon_threads = True
+        self.port = int(self._server.server_address[1])
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, name="listener", daemon=True
+        )
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()

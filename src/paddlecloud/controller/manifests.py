@@ -1,0 +1,145 @@
+"""What an empty cluster needs before the first job, as objects for kubectl.
+
+`definitions()` are the custom resources; `everything(...)` adds a namespace, the operator, and
+exactly the rights it uses: no star, no secrets, no exec. `deploy/` holds the definitions as YAML,
+and a test compares. Printed by `paddlecloud manifests`. Nothing here talks to a cluster.
+"""
+
+from __future__ import annotations
+
+from paddlecloud.controller.identity import Json
+from paddlecloud.forms import paddlejob
+from paddlecloud.kube import definitions as defined
+
+NAME = "paddlecloud-operator"
+PORT = 8080
+
+
+def definitions() -> list[Json]:
+    return defined.all_definitions()
+
+
+def rules() -> list[Json]:
+    """All that the operator may do."""
+
+    def rule(group: str, resources: str, verbs: str) -> Json:
+        return {"apiGroups": [group], "resources": resources.split(), "verbs": verbs.split()}
+
+    return [
+        rule(paddlejob.GROUP, "paddlejobs", "get list watch"),
+        rule(paddlejob.GROUP, "paddlejobs/status", "get patch"),
+        # blockOwnerDeletion in an owner reference asks for this.
+        rule(paddlejob.GROUP, "paddlejobs/finalizers", "update"),
+        rule("", "pods", "get list watch create patch delete"),
+        rule("", "services", "get list watch create delete"),
+        rule("", "configmaps", "get list watch create update delete"),
+        rule("", "events", "create"),
+    ]
+
+
+def lease_rules() -> list[Json]:
+    """In the operator's own namespace only."""
+    return [
+        {
+            "apiGroups": ["coordination.k8s.io"],
+            "resources": ["leases"],
+            "verbs": ["get", "create", "update"],
+        }
+    ]
+
+
+def everything(namespace: str, image: str) -> list[Json]:
+    """Definitions, rights and the operator itself, in the order they must be applied."""
+    here = {"name": NAME, "namespace": namespace}
+    account = {"kind": "ServiceAccount", **here}
+    rbac = "rbac.authorization.k8s.io"
+
+    def bound(kind: str, metadata: Json, role: str) -> Json:
+        return {
+            "apiVersion": f"{rbac}/v1",
+            "kind": f"{kind}Binding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": rbac, "kind": kind, "name": role},
+            "subjects": [account],
+        }
+
+    return [
+        *definitions(),
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": here},
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": NAME},
+            "rules": rules(),
+        },
+        bound("ClusterRole", {"name": NAME}, NAME),
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "Role",
+            "metadata": here,
+            "rules": lease_rules(),
+        },
+        bound("Role", here, NAME),
+        _deployment(namespace, image),
+    ]
+
+
+def _deployment(namespace: str, image: str) -> Json:
+    labels = {"app": NAME}
+    probe = {"port": PORT, "scheme": "HTTP"}
+    container = {
+        "name": "operator",
+        "image": image,
+        "command": ["paddlecloud", "controller", "--metrics-port", str(PORT)],
+        "ports": [{"name": "metrics", "containerPort": PORT}],
+        "livenessProbe": {"httpGet": {"path": "/healthz", **probe}},
+        "resources": {
+            "requests": {"cpu": "100m", "memory": "64Mi"},
+            "limits": {"memory": "512Mi"},
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        # Key material from a kubeconfig passes through here; in a pod nothing does.
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": NAME, "namespace": namespace, "labels": labels},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {
+                    "serviceAccountName": NAME,
+                    "securityContext": {
+                        "runAsNonRoot": True,
+                        "runAsUser": 65532,
+                        "seccompProfile": {"type": "RuntimeDefault"},
+                    },
+                    "containers": [container],
+                    "volumes": [{"name": "tmp", "emptyDir": {}}],
+                },
+            },
+        },
+    }
+
+
+def as_yaml(objects: list[Json]) -> str:
+    import yaml
+
+    class Plain(yaml.SafeDumper):
+        """Without anchors, which kubectl reads but people do not."""
+
+        def ignore_aliases(self, data: object) -> bool:
+            return True
+
+    return "---\n".join(
+        yaml.dump(one, Dumper=Plain, sort_keys=False, width=100, allow_unicode=True)
+        for one in objects
+    )

@@ -1,0 +1,235 @@
+"""What the pods of a job say, in the words of `core.observed`.
+
+A pod's name has no attempt in it, so a failed pod must go before the next attempt can come. Its
+failure is written to the job's status first (`failures`), and read back here as an attempt that
+ended: the restart budget counts it although the pod is gone. Pure; `planning` calls it.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Sequence
+
+from paddlecloud.controller.identity import STOPPED_ANNOTATION, Identity, Json, slot_of
+from paddlecloud.core import restart
+from paddlecloud.core.jobspec import JobSpec
+from paddlecloud.core.observed import EndCause, Exit, ReplicaKey, ReplicaObserved, ReplicaState
+from paddlecloud.core.topology import role_from_word
+from paddlecloud.forms.custom_resources import Intranet
+
+RUN = 1
+
+
+def seconds(text: str | None) -> float | None:
+    """Unix seconds of a time as the API server writes it."""
+    if not text:
+        return None
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def observe(
+    who: Identity, spec: JobSpec, intranet: Intranet, pods: Iterable[Json], failures: Sequence[Json]
+) -> tuple[ReplicaObserved, ...]:
+    """Every attempt there is or, by the job's own record, was."""
+    past = _past(who, failures)
+    recorded = {seen.key for seen in past}
+    present = []
+    for pod in pods:
+        slot = slot_of(pod)
+        if slot is None:
+            continue
+        seen = _pod(pod, ReplicaKey(who.job_id, RUN, *slot), spec, intranet)
+        if seen.key not in recorded:
+            present.append(seen)
+    return (*past, *present, *_missing_of_this_round(who, spec, past, present))
+
+
+def _past(who: Identity, failures: Sequence[Json]) -> list[ReplicaObserved]:
+    found = []
+    for row in failures:
+        role = role_from_word(str(row.get("role")))
+        if role is None:
+            continue
+        key = ReplicaKey(who.job_id, RUN, role, int(row["index"]), int(row["attempt"]))
+        end = Exit(
+            EndCause(row.get("cause", "exited")),
+            int(row.get("code", 1)),
+            int(row.get("signal", 0)),
+            str(row.get("message", "")),
+        )
+        found.append(
+            ReplicaObserved(
+                key,
+                ReplicaState.ENDED,
+                seconds(row.get("startedAt")),
+                seconds(row.get("endedAt")),
+                end,
+            )
+        )
+    return found
+
+
+def _missing_of_this_round(
+    who: Identity,
+    spec: JobSpec,
+    past: Sequence[ReplicaObserved],
+    present: Sequence[ReplicaObserved],
+) -> list[ReplicaObserved]:
+    """Replicas of a restarted gang whose pods are not made yet, as if they were pending.
+
+    Without this a look in the middle of a restart would see only the old failure of the missing
+    ones, and restart the gang again.
+    """
+
+    def is_gang(seen: ReplicaObserved) -> bool:
+        return not restart.restarts_alone(spec, seen.key.role)
+
+    current = max(
+        (
+            seen.key.attempt
+            for seen in present
+            if is_gang(seen) and seen.alive and not seen.stopping
+        ),
+        default=0,
+    )
+    if current < 2 or current <= max((s.key.attempt for s in past if is_gang(s)), default=0):
+        return []
+    there = {(seen.key.role, seen.key.index) for seen in present}
+    return [
+        ReplicaObserved(
+            ReplicaKey(who.job_id, RUN, role.role, index, current), ReplicaState.PENDING
+        )
+        for role in spec.roles
+        if not restart.restarts_alone(spec, role.role)
+        for index in range(role.replicas)
+        if (role.role, index) not in there
+    ]
+
+
+# --- one pod -----------------------------------------------------------------------------------
+
+
+def _pod(pod: Json, key: ReplicaKey, spec: JobSpec, intranet: Intranet) -> ReplicaObserved:
+    status, metadata = pod.get("status") or {}, pod["metadata"]
+    container = _training_container(pod)
+    end = _exit(pod, container)
+    state = _state(status, container, end)
+    is_leaving = bool(metadata.get("deletionTimestamp"))
+    was_stopped = STOPPED_ANNOTATION in (metadata.get("annotations") or {})
+    # Deleted by somebody else: a worker that may restart alone is simply made again.
+    if is_leaving and end is None and restart.restarts_alone(spec, key.role):
+        state, is_leaving = ReplicaState.PENDING, False
+    ran = container.get("state") or {}
+    times = ran.get("terminated") or ran.get("running") or {}
+    return ReplicaObserved(
+        key=key,
+        state=state,
+        started_at=seconds(times.get("startedAt")) if state != ReplicaState.PENDING else None,
+        ended_at=None if end is None else _ended_at(pod, times),
+        exit=end,
+        stopping=is_leaving or was_stopped,
+        address=str(status.get("hostIP" if intranet == Intranet.HOST else "podIP") or ""),
+        node=str((pod.get("spec") or {}).get("nodeName") or ""),
+    )
+
+
+def _training_container(pod: Json) -> Json:
+    """The status of the first container, or of one that failed when the first did not."""
+    named = [one.get("name") for one in (pod.get("spec") or {}).get("containers") or ()]
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    by_name = {one.get("name"): one for one in statuses}
+    first = by_name.get(named[0], {}) if named else {}
+
+    def code(one: Json) -> int:
+        return int(((one.get("state") or {}).get("terminated") or {}).get("exitCode") or 0)
+
+    if code(first) == 0:
+        return next((one for one in by_name.values() if code(one)), first)
+    return first
+
+
+def _state(status: Json, container: Json, end: Exit | None) -> ReplicaState:
+    if end is not None:
+        return ReplicaState.ENDED
+    if status.get("phase") != "Running":
+        return ReplicaState.PENDING
+    is_ready = all(one.get("ready") for one in status.get("containerStatuses") or ())
+    return ReplicaState.RUNNING if is_ready else ReplicaState.PENDING
+
+
+def _exit(pod: Json, container: Json) -> Exit | None:
+    status = pod.get("status") or {}
+    phase = status.get("phase")
+    if phase == "Succeeded":
+        return Exit(EndCause.EXITED)
+    if phase != "Failed":
+        return None
+    why = ": ".join(filter(None, (status.get("reason"), status.get("message"))))
+    ended = (container.get("state") or {}).get("terminated")
+    if not ended:
+        return Exit(EndCause.START_FAILED, 1, 0, why)
+    code, signal = int(ended.get("exitCode") or 0), int(ended.get("signal") or 0)
+    words = why or str(ended.get("message") or "").strip()
+    if ended.get("reason") == "OOMKilled":
+        return Exit(EndCause.OUT_OF_MEMORY, code, signal, words)
+    if signal or code > 128:
+        return Exit(EndCause.SIGNALED, code, signal or code - 128, words)
+    # A pod can fail although its program ended well: evicted, past its deadline.
+    return Exit(EndCause.EXITED, code or 1, 0, words)
+
+
+def _ended_at(pod: Json, times: Json) -> float | None:
+    ended = seconds(times.get("finishedAt"))
+    return ended if ended is not None else seconds(pod["metadata"].get("creationTimestamp"))
+
+
+# --- why a pod is not running --------------------------------------------------------------------
+
+_NORMAL_WAITS = frozenset({"ContainerCreating", "PodInitializing", "CreateContainerConfigError"})
+
+
+def trouble(pods: Iterable[Json]) -> str:
+    """What keeps a pod from starting, in the words of the kubelet or the scheduler; or nothing."""
+    for pod in pods:
+        status = pod.get("status") or {}
+        if status.get("phase") not in (None, "Pending"):
+            continue
+        name = pod["metadata"]["name"]
+        for condition in status.get("conditions") or ():
+            if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+                return f"{name} cannot be placed: {condition.get('message') or ''}".rstrip(": ")
+        containers = [
+            *(status.get("initContainerStatuses") or ()),
+            *(status.get("containerStatuses") or ()),
+        ]
+        for container in containers:
+            waiting = (container.get("state") or {}).get("waiting") or {}
+            reason = waiting.get("reason")
+            if reason and reason not in _NORMAL_WAITS:
+                return f"{name}: {reason}: {waiting.get('message') or ''}".rstrip(": ")
+    return ""
+
+
+def failure_row(seen: ReplicaObserved, word: str) -> Json:
+    """How a failed attempt is kept in the job's status."""
+    end = seen.exit or Exit(EndCause.SIGNALED, 137, 9, "its pod was lost")
+    row: Json = {
+        "role": word,
+        "index": seen.key.index,
+        "attempt": seen.key.attempt,
+        "cause": end.cause.value,
+        "code": end.code,
+    }
+    row |= {"signal": end.signal} if end.signal else {}
+    row |= {"message": end.message[:200]} if end.message else {}
+    row |= {"node": seen.node} if seen.node else {}
+    if seen.started_at is not None:
+        row["startedAt"] = written_time(seen.started_at)
+    if seen.ended_at is not None:
+        row["endedAt"] = written_time(seen.ended_at)
+    return row
+
+
+def written_time(at: float) -> str:
+    moment = datetime.datetime.fromtimestamp(at, datetime.UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,240 @@
+"""The operator's loop: look at a job, plan, act, tell its status once.
+
+Informers keep copies of the jobs and of what belongs to them, and put the name of the job of
+everything that changed into a queue; workers take names and reconcile. All that is remembered is
+on the API server: an operator killed at any moment is replaced by one that looks and goes on. The
+lease keeps two operators from doing the same work; correctness does not rest on it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from paddlecloud.controller.acting import Actor, NameTaken
+from paddlecloud.controller.identity import JOB_LABEL, Json, identity_of
+from paddlecloud.controller.peers import Site
+from paddlecloud.controller.planning import (
+    CONFIG_MAPS,
+    PODS,
+    SERVICES,
+    Children,
+    Plan,
+    plan,
+)
+from paddlecloud.controller.workers import Names
+from paddlecloud.core.actions import Event, Severity
+from paddlecloud.forms import paddlejob
+from paddlecloud.kube.client import Client, collection
+from paddlecloud.kube.informers import Informer, Key, Watched, key_of
+from paddlecloud.kube.leases import Lease
+from paddlecloud.kube.refusals import Refused
+
+log = logging.getLogger(__name__)
+
+COMPONENT = "paddlecloud"
+GROUP_VERSION = f"{paddlejob.GROUP}/{paddlejob.VERSION}"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How one operator runs."""
+
+    namespace: str = ""  # empty: all
+    workers: int = 8  # jobs reconciled at once; each is mostly waiting for the API server
+    resync_s: float = 600.0  # every job is looked at this often even if nothing was heard of it
+    site: Site = field(default_factory=Site)
+
+
+class Operator:
+    def __init__(
+        self,
+        client: Client,
+        settings: Settings | None = None,
+        lease: Lease | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._client = client
+        self._settings = settings or Settings()
+        self._lease = lease
+        self._clock = clock
+        self.names: Names[Key] = Names()
+        self._index_lock = threading.Lock()
+        self._children: dict[str, dict[Key, dict[str, Json]]] = {
+            plural: defaultdict(dict) for plural in (PODS, SERVICES, CONFIG_MAPS)
+        }
+        self._informers = self._make_informers()
+        self._actor = Actor(client, self._learn, COMPONENT)
+        self._threads: list[threading.Thread] = []
+        self._stopped = threading.Event()
+        self.is_ready = threading.Event()
+        self.reconciles = self.failures = 0
+
+    def _make_informers(self) -> dict[str, Informer]:
+        namespace = self._settings.namespace
+        found = {
+            paddlejob.PLURAL: Informer(
+                self._client,
+                Watched(collection(GROUP_VERSION, paddlejob.PLURAL, namespace)),
+                lambda body: self.names.add(key_of(body)),
+            )
+        }
+        for plural in (PODS, SERVICES, CONFIG_MAPS):
+            found[plural] = Informer(
+                self._client,
+                Watched(collection("v1", plural, namespace), JOB_LABEL),
+                lambda body, plural=plural: self._child_changed(plural, body),  # type: ignore[misc]
+            )
+        return found
+
+    # --- what belongs to which job ---------------------------------------------------------------
+
+    def _child_changed(self, plural: str, body: Json) -> None:
+        key = self._index(plural, body)
+        if key is not None:
+            self.names.add(key)
+
+    def _index(self, plural: str, body: Json) -> Key | None:
+        """File the child under its job; what is in the informer's copy counts, not the event."""
+        job = (body["metadata"].get("labels") or {}).get(JOB_LABEL)
+        if not job:
+            return None
+        key, child = (body["metadata"].get("namespace", ""), job), key_of(body)
+        with self._index_lock:
+            now = self._informers[plural].find(child)
+            family = self._children[plural][key]
+            if now is None:
+                family.pop(child[1], None)
+                if not family:
+                    del self._children[plural][key]
+            else:
+                family[child[1]] = now
+        return key
+
+    def _learn(self, plural: str, body: Json) -> None:
+        self._informers[plural].learn(body)
+        if plural != paddlejob.PLURAL:
+            self._index(plural, body)
+
+    def _family(self, key: Key) -> Children:
+        with self._index_lock:
+            pods, services, maps = (
+                dict(self._children[plural].get(key) or {})
+                for plural in (PODS, SERVICES, CONFIG_MAPS)
+            )
+        return Children(list(pods.values()), list(services.values()), maps.get(key[1]))
+
+    # --- life ------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Reconcile until `stop`. Raises nothing that a later look could mend."""
+        for informer in self._informers.values():
+            informer.start()
+        if self._lease is not None and not self._lease.hold(self.stop):
+            return self._finish()
+        for informer in self._informers.values():
+            while not informer.listed.wait(0.2):
+                if self._stopped.is_set():
+                    return self._finish()
+        self.is_ready.set()
+        for number in range(self._settings.workers):
+            worker = threading.Thread(target=self._work, name=f"worker {number}", daemon=True)
+            worker.start()
+            self._threads.append(worker)
+        while not self._stopped.wait(self._settings.resync_s):
+            for body in self._informers[paddlejob.PLURAL].all():
+                self.names.add(key_of(body))
+        return self._finish()
+
+    def stop(self) -> None:
+        """Begin to stop; jobs in hand are finished first. Safe to call from a signal handler."""
+        self._stopped.set()
+
+    def _finish(self) -> None:
+        self.is_ready.clear()
+        self.names.close()
+        for worker in self._threads:
+            worker.join(30)
+        for informer in self._informers.values():
+            informer.stop()
+        if self._lease is not None:
+            self._lease.stop()
+
+    # --- one job ---------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while (key := self.names.take()) is not None:
+            ok, least_s = False, 0.0
+            try:
+                self.reconcile(key)
+                ok = True
+            except Refused as error:
+                least_s = error.retry_after_s or 0.0
+                if not error.is_outdated:
+                    log.warning("%s/%s: %s", *key, error.message)
+            except NameTaken as error:
+                least_s = 1.0
+                log.info("%s/%s: %s", *key, error)
+            except Exception:
+                # One job that nobody thought of must not stop the others.
+                log.exception("%s/%s could not be reconciled", *key)
+                least_s = 5.0
+            self.reconciles += 1
+            self.failures += not ok
+            self.names.done(key, ok, least_s)
+        self._client.forget_connection()
+
+    def reconcile(self, key: Key) -> None:
+        body = self._informers[paddlejob.PLURAL].find(key)
+        if body is None:
+            return
+        now = self._clock()
+        decided = plan(body, self._family(key), self._settings.site, now)
+        try:
+            self._actor.carry_out(identity_of(body), decided.actions)
+        except Refused as error:
+            if not error.is_final:
+                raise
+            self._tell_refusal(body, decided, error, now)
+            raise
+        self._tell(body, decided, now)
+        if decided.wake_after_s is not None:
+            self.names.add_after(key, max(decided.wake_after_s, 0.01))
+
+    def _tell(self, body: Json, decided: Plan, now: float) -> None:
+        who, generation = identity_of(body), int(body["metadata"].get("generation") or 0)
+        if decided.status is not None and decided.status != (body.get("status") or {}):
+            # Events first: an operator that dies in between tells them again, under the same names.
+            for event in decided.events:
+                self._actor.tell(who, event, generation, now)
+            self._actor.write_status(who, body, decided.status)
+
+    def _tell_refusal(self, body: Json, decided: Plan, error: Refused, now: float) -> None:
+        """The API server will not have what the template asks for: say so on the job."""
+        event = Event("Refused", error.message, Severity.WARNING)
+        if decided.status is not None:
+            status = {**decided.status, "reason": error.message}
+            if status != (body.get("status") or {}):
+                self._actor.write_status(identity_of(body), body, status)
+        generation = int(body["metadata"].get("generation") or 0)
+        self._actor.tell(identity_of(body), event, generation, now)
+
+    def figures(self) -> dict[str, float]:
+        """For `/metrics`."""
+        return {
+            "jobs": len(self._informers[paddlejob.PLURAL].all()),
+            "pods": len(self._informers[PODS].all()),
+            "waiting": self.names.waiting(),
+            "reconciles_total": self.reconciles,
+            "reconcile_failures_total": self.failures,
+            "created_total": self._actor.created,
+            "deleted_total": self._actor.deleted,
+            "status_writes_total": self._actor.patched,
+            "api_calls_total": self._client.calls,
+            "relists_total": sum(one.relists for one in self._informers.values()),
+            "leads": float(self._lease is None or self._lease.leads.is_set()),
+        }
