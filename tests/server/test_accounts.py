@@ -203,7 +203,11 @@ def test_a_revoked_token_is_refused_and_the_others_are_not(server: Running, name
     path = f"/api/v2/accounts/{name}"
     items = second.get(f"{path}/tokens").json["items"]
     stolen = items[1]["id"]
-    assert second.post(f"{path}/revoke", {"token": stolen}).json == {"tokens": 1, "certs": 0}
+    assert second.post(f"{path}/revoke", {"token": stolen}).json == {
+        "tokens": 1,
+        "certs": 0,
+        "keys": 0,
+    }
     assert (_whoami(first), _whoami(second)) == (401, 200)
     assert stolen not in [item["id"] for item in second.get(f"{path}/tokens").json["items"]]
     assert second.post(f"{path}/revoke", {"token": stolen}).status == 404
@@ -305,7 +309,7 @@ def test_a_certificate_stops_with_its_account(
     assert https.as_admin(server, "POST", "/api/v2/accounts/bob/enable")[0] == 200
     assert holder.whoami()[0] == 200
     revoked = https.as_admin(server, "POST", "/api/v2/accounts/bob/revoke", {"all": True})[1]
-    assert revoked == {"tokens": 0, "certs": 1}
+    assert revoked == {"tokens": 0, "certs": 1, "keys": 0}
     assert holder.whoami() == (401, "the client certificate was revoked: revoked by root")
 
 

@@ -1,4 +1,4 @@
-"""Who is calling: a token, a name and password, a session cookie or a client certificate.
+"""Who is calling: a token, a name and password, a signature, a session cookie or a certificate.
 
 The front asks `authenticate` once per request. A token costs a hash and a dictionary look-up;
 what was looked up is remembered until it is revoked, expires, or `_TRUST_S` have passed (another
@@ -24,6 +24,7 @@ from paddlecloud.server.exchange import Request
 log = logging.getLogger(__name__)
 
 TOKEN_PREFIX = "pct_"
+SIGNED_PREFIX = "paddle-auth-v1/"
 _TRUST_S = 30.0
 # When a token was last used is written down this seldom: a row per request would be a write each.
 USE_NOTED_EVERY_S = 300.0
@@ -37,6 +38,8 @@ class Principal:
     name: str
     is_admin: bool
     job_id: str = ""  # set for a job's own token: all it may see
+    ak: str = ""  # set for an access key
+    scope: str = "all"  # what that key may do
 
 
 def new_token() -> str:
@@ -97,6 +100,10 @@ def authenticate(request: Request) -> Principal:
     """The caller, or NotLoggedIn."""
     header = request.headers.get("authorization", "")
     if header:
+        if header.startswith(SIGNED_PREFIX):
+            from paddlecloud.server.services import signatures
+
+            return signatures.principal_of(request)
         scheme, _, credentials = header.partition(" ")
         scheme = scheme.lower()
         if scheme in ("token", "bearer"):

@@ -85,6 +85,15 @@ class Logins:
 
 
 @dataclass(frozen=True, slots=True)
+class Signatures:
+    """Requests signed with access keys."""
+
+    # PADDLECLOUD_LEGACY_SIGNATURES=0 refuses signatures that cover neither the body nor a nonce:
+    # whoever reads one on the way can use it for another body of that length while it is good.
+    takes_legacy: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Threads:
     """Sizes of the pools. Few: one interpreter runs them and rows are answered in a millisecond."""
 
@@ -101,6 +110,7 @@ class Configuration:
     files: FileService = FileService()
     limits: Limits = Limits()
     logins: Logins = Logins()
+    signatures: Signatures = Signatures()
     threads: Threads = Threads()
 
 
@@ -175,6 +185,9 @@ def load(env: Mapping[str, str] | None = None) -> Configuration:
             port=_number(env, "PADDLECLOUD_PFS_PORT", 0, 0, 65535),
             storage_bytes=_quantity(env, "PADDLECLOUD_STORAGE_BYTES"),
             storage_files=_quantity(env, "PADDLECLOUD_STORAGE_FILES"),
+        ),
+        signatures=Signatures(
+            takes_legacy=bool(_number(env, "PADDLECLOUD_LEGACY_SIGNATURES", 1, 0, 1))
         ),
         limits=Limits(
             package_bytes=_number(

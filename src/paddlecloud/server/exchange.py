@@ -35,6 +35,10 @@ class Request:
     body: bytes = b""
     scheme: str = "http"
     peer: str = ""  # id, serial and name in a TLS client certificate
+    query: bytes = b""  # as sent
+    repeated: frozenset[str] = frozenset()  # names of headers that were sent more than once
+    is_read: bool = False  # the body is here; else whoever reads it compares it with the digest
+    body_sha256: str = ""  # what the caller signed as its digest
     principal: Principal | None = None
 
     @property
@@ -75,10 +79,17 @@ def text_answer(text: str, status: int = 200) -> Answer:
 
 def error_answer(error: PaddleCloudError, dialect: str) -> Answer:
     """v2: the error's own JSON. v1: `code` is the HTTP status and `msg` the sentence, as the old
-    clients read them, with the other fields beside."""
+    clients read them, with the other fields beside. job_v1 has no `msg`, cluster_v1 no `message`,
+    and both an empty `data`."""
     body = error.to_json()
-    if dialect == "v1":
-        body = {**body, "error": body["code"], "code": error.http_status, "msg": error.message}
+    if dialect != "v2":
+        body = {**body, "error": body["code"], "code": error.http_status}
+    if dialect in ("v1", "cluster_v1"):
+        body["msg"] = error.message
+    if dialect in ("job_v1", "cluster_v1"):
+        body["data"] = None
+    if dialect == "cluster_v1":
+        del body["message"]
     answer = json_answer(body, error.http_status)
     if error.http_status == 401:
         answer.headers.append((b"www-authenticate", b'Token realm="paddlecloud"'))

@@ -8,8 +8,10 @@ pool. Every refusal is JSON with a true status, and no traceback ever leaves.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import secrets
+from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -21,7 +23,7 @@ from paddlecloud.core.errors import (
     TooLarge,
     Unavailable,
 )
-from paddlecloud.server import bridge
+from paddlecloud.server import bridge, scopes
 from paddlecloud.server.authentication import authenticate
 from paddlecloud.server.database import forget_broken_connection, named, writing
 from paddlecloud.server.exchange import Answer, Request, error_answer, json_answer
@@ -32,7 +34,7 @@ from paddlecloud.server.relaying import Relay, Relays
 from paddlecloud.server.routing import Access, Change, Route, Table, Work
 from paddlecloud.server.services import idempotency
 from paddlecloud.server.streams import Stream, send_answer
-from paddlecloud.wire.routes import IDEMPOTENCY_REPLAYED
+from paddlecloud.wire.routes import IDEMPOTENCY_REPLAYED, JOB_SERVICE
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +42,7 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-_API = ("/api/", "/api-token-auth")
+_API = ("/api/", "/api-token-auth", JOB_SERVICE)
 REPLAYED = (IDEMPOTENCY_REPLAYED.lower().encode(), b"true")
 
 
@@ -67,7 +69,7 @@ class Front:
         if route is None:
             route = _NOWHERE
         request = _request(scope, route, segments)
-        dialect = "v1" if path.startswith("/api/v1") else route.dialect
+        dialect = _dialect(path, route)
         try:
             answer = await self._answer(request, scope, receive, send, methods)
         except PaddleCloudError as error:
@@ -88,11 +90,14 @@ class Front:
             request.params = route.parse_query(scope["query_string"])
         if route.work in (Work.RELAY, Work.ERRAND):
             errand: Any = await self._requests.run(execute, request)
+            if request.body_sha256:
+                receive = checked(receive, request.body_sha256)
             await self._relays.run(Relay(scope, receive, send, errand))
             return None
         if route.work is Work.THREAD:
             if request.method in ("POST", "PUT", "DELETE", "PATCH"):
                 request.body = await self._read_body(request, receive)
+                request.is_read = True
             return await self._requests.run(execute, request)
         if route.work is Work.LOGS:
             return await self._within(self._process.pumps.reads.run(execute, request))
@@ -179,8 +184,36 @@ class _Doubt:
             self._stream.cut()
 
 
+def checked(receive: Receive, sha256: str) -> Receive:
+    """A body that was signed: its end is passed on only if it is the body of that digest, so that
+    whoever takes it sees it cut otherwise."""
+    found = hashlib.sha256()
+
+    async def receive_checked() -> MutableMapping[str, Any]:
+        message = await receive()
+        if message["type"] == "http.request":
+            found.update(message.get("body", b""))
+            if not message.get("more_body", False) and found.hexdigest() != sha256:
+                log.warning("a body was not the one that was signed; it is not passed on")
+                return {"type": "http.disconnect"}
+        return message
+
+    return receive_checked
+
+
+def _dialect(path: str, route: Route) -> str:
+    """How refusals are worded; of unknown paths by where they would be."""
+    if path.startswith("/api/v1"):
+        return "v1"
+    return "job_v1" if route is _NOWHERE and path.startswith(JOB_SERVICE) else route.dialect
+
+
 def _request(scope: Scope, route: Route, segments: dict[str, str]) -> Request:
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    repeated: frozenset[str] = frozenset()
+    if len(headers) != len(scope["headers"]):
+        counts = Counter(name.decode("latin-1") for name, _ in scope["headers"])
+        repeated = frozenset(name for name, count in counts.items() if count > 1)
     client = scope.get("client")
     return Request(
         scope["method"],
@@ -191,6 +224,8 @@ def _request(scope: Scope, route: Route, segments: dict[str, str]) -> Request:
         segments,
         scheme=scope["scheme"],
         peer=scope.get("state", {}).get("peer", ""),
+        query=scope["query_string"],
+        repeated=repeated,
     )
 
 
@@ -235,6 +270,8 @@ def _identify(request: Request) -> None:
         raise NotAllowed("only an administrator may do this")
     if caller.job_id and access is not Access.JOB:
         raise NotAllowed("a job's own token may only read that job")
+    if caller.scope != scopes.ALL:
+        scopes.check(caller.scope, request.route)
 
 
 def execute(request: Request) -> Answer:

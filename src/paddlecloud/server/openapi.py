@@ -19,7 +19,7 @@ import msgspec
 import paddlecloud
 from paddlecloud.server.routing import Access, Change, Param, Route
 from paddlecloud.wire import shapes
-from paddlecloud.wire.routes import IDEMPOTENCY_KEY
+from paddlecloud.wire.routes import IDEMPOTENCY_KEY, JOB_SERVICE
 
 _REFERENCE = "#/components/schemas/{name}"
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
@@ -57,6 +57,12 @@ def document() -> dict[str, Any]:
                 },
                 "basic": {"type": "http", "scheme": "basic"},
                 "session": {"type": "apiKey", "in": "cookie", "name": "sessionid"},
+                "signature": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "Authorization",
+                    "description": "paddle-auth-v1, with an access key; docs/guides/job-client.md",
+                },
             },
         },
     }
@@ -70,7 +76,9 @@ def _all(given: Any) -> tuple[Any, ...]:
 
 
 def _operation(route: Route, by_shape: dict[int, Any]) -> dict[str, Any]:
-    words = re.findall(r"[a-z0-9]+", route.path.removeprefix("/api/").lower())
+    # Both generations have a /v1; that of the job service is not under /api.
+    path = route.path.replace(JOB_SERVICE, "service/", 1) if _is_service(route) else route.path
+    words = re.findall(r"[a-z0-9]+", path.removeprefix("/api/").lower())
     slash = ["slash"] if route.path.endswith("/") else []
     parameters = [_parameter(param) for param in route.params]
     for name in re.findall(r"{(\w+)}", route.path):
@@ -93,7 +101,7 @@ def _operation(route: Route, by_shape: dict[int, Any]) -> dict[str, Any]:
         "responses": _responses(route, by_shape),
         "security": []
         if route.access is Access.OPEN
-        else [{"token": []}, {"basic": []}, {"session": []}],
+        else [{"token": []}, {"basic": []}, {"session": []}, {"signature": []}],
     }
     if route.body is not None:
         content = {"application/json": {"schema": by_shape[id(route.body)]}}
@@ -101,6 +109,10 @@ def _operation(route: Route, by_shape: dict[int, Any]) -> dict[str, Any]:
     elif route.body_type:
         operation["requestBody"] = {"required": True, "content": {route.body_type: {}}}
     return operation
+
+
+def _is_service(route: Route) -> bool:
+    return route.path.startswith(JOB_SERVICE)
 
 
 def _parameter(param: Param) -> dict[str, Any]:

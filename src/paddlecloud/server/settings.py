@@ -37,7 +37,9 @@ INSTALLED_APPS = [
     # Simple: the admin's own modules are imported with its first page, not at start.
     "django.contrib.admin.apps.SimpleAdminConfig",
     "paddlecloud.server.accounts",
+    "paddlecloud.server.groups",
     "paddlecloud.server.jobs",
+    "paddlecloud.server.job_service",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

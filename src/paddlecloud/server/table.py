@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paddlecloud.server import (
     table_credentials,
+    table_job_service,
     table_pfs,
     table_publishing,
     table_v1,
@@ -15,6 +16,7 @@ TABLE = Table(
     [
         *table_v2.ROUTES,
         *table_credentials.ROUTES,
+        *table_job_service.ROUTES,
         *table_publishing.ROUTES,
         *table_pfs.ROUTES,
         *table_v1.ROUTES,

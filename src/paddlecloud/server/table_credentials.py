@@ -1,4 +1,4 @@
-"""The rows of our own interface about passwords, tokens and certificates."""
+"""The rows of our own interface about passwords, tokens, certificates and access keys."""
 
 from __future__ import annotations
 
@@ -63,10 +63,38 @@ ROUTES = [
         secret_answer=True,
     ),
     Route(
+        "GET",
+        routes.ACCOUNT_KEYS,
+        credentials_v2.list_keys,
+        "Every access key of an account, without its secret; one's own, or as an administrator",
+        answers={200: shapes.KeyListShape},
+    ),
+    Route(
+        "POST",
+        routes.ACCOUNT_KEYS,
+        credentials_v2.make_key,
+        "A new access key; its secret is in this answer only. One's own, or as an administrator",
+        body=shapes.KeyBody,
+        answers={201: shapes.KeyShape},
+        change=Change.ATOMIC,
+        secret_answer=True,
+    ),
+    Route(
+        "POST",
+        routes.ACCOUNT_KEYS_ROTATE,
+        credentials_v2.rotate_key,
+        "A new secret for an access key; one's own, or as an administrator",
+        body=shapes.RotateBody,
+        answers={200: shapes.KeyShape},
+        change=Change.ATOMIC,
+        secret_answer=True,
+    ),
+    Route(
         "POST",
         routes.ACCOUNT_REVOKE,
         credentials_v2.revoke,
-        "Revoke one token, one certificate, or all of both; one's own, or as an administrator",
+        "Revoke one token, one certificate, one access key, or all of them; one's own, or as an"
+        " administrator",
         body=shapes.RevokeBody,
         answers={200: shapes.RevokedShape},
         change=Change.ATOMIC,

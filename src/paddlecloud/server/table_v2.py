@@ -119,10 +119,11 @@ JOBS = [
         "GET",
         routes.JOBS,
         jobs_v2.list_jobs,
-        "The caller's jobs, newest first",
+        "The caller's jobs, newest first; or those marked, or shared with its groups",
         params=(
             Param("phase", str, f"one of {', '.join(PHASE_FILTERS)}", "live"),
             Param("name", str, "only jobs of this name"),
+            Param("type", str, "normal (one's own), favorite (marked) or group (shared)", "normal"),
             _LIMIT,
             Param("cursor", str, "`next` of the page before"),
         ),

@@ -1,6 +1,6 @@
-"""The JSON about passwords, tokens and certificates, as types; the rest is in `wire.shapes`.
+"""The JSON about passwords, tokens, certificates and access keys, as types.
 
-Apart only to keep both files short. The same rules: types only, times in RFC 3339.
+Apart from `wire.shapes` only to keep both short. The same rules: types only, times in RFC 3339.
 """
 
 from __future__ import annotations
@@ -63,11 +63,56 @@ class CertListShape(TypedDict):
     items: list[CertInfoShape]
 
 
+class KeyBody(TypedDict):
+    """`scope` is read, submit or all (the default). `ak` and `sk` bring a pair that scripts have
+    already; without them a new one is made."""
+
+    name: NotRequired[str]
+    scope: NotRequired[str]
+    ak: NotRequired[str]
+    sk: NotRequired[str]
+
+
+class RotateBody(TypedDict):
+    """The old secret is good for `overlap_s` more; 0, the default, ends it at once."""
+
+    ak: str
+    overlap_s: NotRequired[float]
+
+
+class KeyShape(TypedDict):
+    """The secret `sk` is given once and cannot be asked for again."""
+
+    ak: str
+    sk: str
+    name: str
+    scope: str
+
+
+class KeyInfoShape(TypedDict):
+    """`last_used_at` is right to five minutes; `revoked_at` is null while the key is good."""
+
+    ak: str
+    name: str
+    scope: str
+    created_at: str
+    rotated_at: str | None
+    last_used_at: str | None
+    old_secret_until: str | None
+    revoked_at: str | None
+    reason: str
+
+
+class KeyListShape(TypedDict):
+    items: list[KeyInfoShape]
+
+
 class RevokeBody(TypedDict):
-    """Exactly one of `token` (an id), `cert` (a serial number) and `all`."""
+    """Exactly one of `token` (an id), `cert` (a serial number), `key` (an ak) and `all`."""
 
     token: NotRequired[int]
     cert: NotRequired[str]
+    key: NotRequired[str]
     all: NotRequired[bool]
     reason: NotRequired[str]
 
@@ -75,3 +120,4 @@ class RevokeBody(TypedDict):
 class RevokedShape(TypedDict):
     tokens: int
     certs: int
+    keys: int

@@ -11,6 +11,12 @@ from __future__ import annotations
 
 import shlex
 
+from paddlecloud.wire.job_words import JOB_NAME
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from paddlecloud.core.jobspec import JobSpec
+
 SCRIPT_NAME = "start.sh"
 FOLDER = "env_run"
 _PREFIX = f"exec sh {SCRIPT_NAME} "
@@ -189,6 +195,28 @@ def entry(command: str) -> str:
     `exec`: a shell in between would die of the signal the program is given time to answer.
     """
     return f"{_PREFIX}{shlex.quote(command)}"
+
+
+def as_sent(spec: JobSpec, suffix: str) -> JobSpec:
+    """The spec the platform runs for a user's: a plain unique name, and the start script around
+    the command. `suffix` is random."""
+    from dataclasses import replace
+
+    from paddlecloud.core.names import plain_job_name
+
+    notes = spec.annotations
+    env = {"PADDLE_JOB_NAME": spec.name, **spec.env}
+    if notes.get("code-uri"):
+        env[CODE_URI] = notes["code-uri"]
+    if "launcher" in notes:
+        env[LAUNCHER] = notes["launcher"]
+    return replace(
+        spec,
+        name=plain_job_name(spec.name, suffix),
+        entry=entry(spec.entry),
+        env=env,
+        annotations={**notes, JOB_NAME: spec.name},
+    )
 
 
 def command_of(entry_text: str) -> str:

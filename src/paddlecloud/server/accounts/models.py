@@ -86,6 +86,41 @@ class ClientCertificate(models.Model):
         return f"{self.serial} of {self.account}"
 
 
+class AccessKey(models.Model):
+    """A key pair that signs requests. Its secret is kept sealed: checking needs it back."""
+
+    READ, SUBMIT, ALL = "read", "submit", "all"
+    SCOPES = (READ, SUBMIT, ALL)
+    ak = models.CharField(max_length=128, primary_key=True)
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="access_keys")
+    name = models.CharField(max_length=64)
+    scope = models.CharField(max_length=8, default=ALL)
+    sealed = models.TextField()  # server.sealing, about "access key <ak>"
+    previous = models.TextField(default="")  # the secret before a rotation, good for a while more
+    previous_until = models.FloatField(default=0.0)
+    created_at = models.FloatField(default=time.time)
+    rotated_at = models.FloatField(null=True)
+    last_used_at = models.FloatField(null=True)  # right to `authentication.USE_NOTED_EVERY_S`
+    revoked_at = models.FloatField(null=True)
+    reason = models.TextField(default="", blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["account", "-created_at"], name="access_key_list")]
+
+    def __str__(self) -> str:
+        return f"{self.ak} of {self.account}"
+
+
+class SeenNonce(models.Model):
+    """A request that was proven once and is not to be proven again while it could be."""
+
+    digest = models.CharField(max_length=64, primary_key=True)  # of access key and nonce
+    good_until = models.FloatField(db_index=True)
+
+    def __str__(self) -> str:
+        return self.digest
+
+
 class Quota(models.Model):
     """Hard limits of one account: over all its running jobs (null = none), and in storage."""
 

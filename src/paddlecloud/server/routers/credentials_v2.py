@@ -6,7 +6,7 @@ from typing import Any
 
 from paddlecloud.core.errors import Fault, InvalidInput
 from paddlecloud.server.exchange import Answer, Request, json_answer
-from paddlecloud.server.services import credentials
+from paddlecloud.server.services import access_keys, credentials, idempotency
 
 
 def _body(request: Request, *names: str) -> dict[str, Any]:
@@ -60,18 +60,61 @@ def make_cert(request: Request) -> Answer:
     return json_answer(credentials.make_certificate(account), 201)
 
 
-def revoke(request: Request) -> Answer:
-    """Exactly one of `token`, `cert` and `all`."""
+def list_keys(request: Request) -> Answer:
     account = credentials.managed_by(request.caller, request.segments["name"])
-    body = _body(request, "token", "cert", "all", "reason")
+    return json_answer({"items": access_keys.listed(account)})
+
+
+def make_key(request: Request) -> Answer:
+    account = credentials.managed_by(request.caller, request.segments["name"])
+    body = _body(request, "name", "scope", "ak", "sk")
+    faults = [Fault(name, "must be a text") for name in body if not isinstance(body[name], str)]
+    if ("ak" in body) != ("sk" in body):
+        faults.append(Fault("ak", "ak and sk come together, or not at all"))
+    if faults:
+        raise InvalidInput(faults=faults)
+    made = access_keys.make(
+        account,
+        name=body.get("name", ""),
+        scope=body.get("scope", "all"),
+        key=idempotency.key_of(request),
+        brought=(body.get("ak", ""), body.get("sk", "")) if "ak" in body else None,
+    )
+    return json_answer(made, 201)
+
+
+def rotate_key(request: Request) -> Answer:
+    account = credentials.managed_by(request.caller, request.segments["name"])
+    body = _body(request, "ak", "overlap_s")
+    ak, overlap_s = body.get("ak"), body.get("overlap_s", 0)
+    faults = []
+    if not isinstance(ak, str) or not ak:
+        faults.append(Fault("ak", "is needed: the access key whose secret is replaced"))
+    is_number = isinstance(overlap_s, int | float) and not isinstance(overlap_s, bool)
+    if not is_number or not 0 <= overlap_s <= access_keys.MAX_OVERLAP_S:
+        most = access_keys.MAX_OVERLAP_S
+        faults.append(Fault("overlap_s", f"must be a number of seconds from 0 to {most}"))
+    if faults:
+        raise InvalidInput(faults=faults)
+    made = access_keys.rotate(
+        account, str(ak), overlap_s=float(overlap_s), key=idempotency.key_of(request)
+    )
+    return json_answer(made)
+
+
+def revoke(request: Request) -> Answer:
+    """Exactly one of `token`, `cert`, `key` and `all`."""
+    account = credentials.managed_by(request.caller, request.segments["name"])
+    body = _body(request, "token", "cert", "key", "all", "reason")
     reason = body.pop("reason", "")
     if not isinstance(reason, str):
         raise InvalidInput("must be a text", field="reason")
     if len(body) != 1:
         raise InvalidInput(
-            "say which: exactly one of token (an id), cert (a serial) and all (true)", field="body"
+            "say which: exactly one of token (an id), cert (a serial), key (an ak) and all (true)",
+            field="body",
         )
-    by, revoked = request.caller.name, {"tokens": 0, "certs": 0}
+    by, revoked = request.caller.name, {"tokens": 0, "certs": 0, "keys": 0}
     ((what, which),) = body.items()
     if what == "token" and isinstance(which, int) and 0 < which < 1 << 63:
         credentials.revoke_token(account, which)
@@ -79,9 +122,14 @@ def revoke(request: Request) -> Answer:
     elif what == "cert" and isinstance(which, str):
         credentials.revoke_certificate(account, which, by, reason)
         revoked["certs"] = 1
+    elif what == "key" and isinstance(which, str):
+        access_keys.revoke(account, which, by, reason)
+        revoked["keys"] = 1
     elif what == "all" and which is True:
+        revoked["keys"] = access_keys.revoke_all(account, by, reason)
         revoked["tokens"], revoked["certs"] = credentials.revoke_all(account, by, reason)
     else:
         wanted = {"token": "the id of a token", "cert": "a serial number", "all": "true"}
+        wanted["key"] = "an access key"
         raise InvalidInput(f"must be {wanted[what]}", field=what)
     return json_answer(revoked)

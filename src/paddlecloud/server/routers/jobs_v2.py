@@ -6,12 +6,13 @@ from typing import cast
 
 from paddlecloud.server.exchange import Answer, Request, json_answer
 from paddlecloud.server.front import REPLAYED
-from paddlecloud.server.services import explaining, job_rows, moving, orders, submitting
+from paddlecloud.server.services import explaining, job_rows, moving, orders, sharing, submitting
 from paddlecloud.wire.shapes import MoveBody
 
 
 def _job_id(request: Request) -> str:
-    return job_rows.find_id(request.caller, request.segments["ref"])
+    is_looking = request.method in ("GET", "HEAD")
+    return job_rows.find_id(request.caller, request.segments["ref"], to_look=is_looking)
 
 
 def _given(job: dict[str, object], was_seen: bool) -> Answer:
@@ -36,12 +37,16 @@ def list_jobs(request: Request) -> Answer:
             name=asked["name"],
             limit=asked["limit"],
             cursor=asked["cursor"],
+            kind=asked["type"],
         )
     )
 
 
 def get_job(request: Request) -> Answer:
-    return json_answer(job_rows.read(_job_id(request), with_spec=True))
+    job = job_rows.read(_job_id(request), with_spec=True)
+    if job["account"] != request.caller.name:
+        job["spec"] = sharing.shown(job["spec"])
+    return json_answer(job)
 
 
 def get_runs(request: Request) -> Answer:

@@ -41,7 +41,7 @@ async def _within(process: Process, awaitable: Any) -> Any:
 async def read_logs(request: Request, stream: Stream, pool: Pool) -> Answer | None:
     asked, ref = request.params, request.segments["ref"]
     if not asked["follow"]:
-        job_id = await pool.run(job_rows.find_id, request.caller, ref)
+        job_id = await pool.run(job_rows.visible_id, request.caller, ref)
         return await _read_part(job_id, asked)
     followed = await pool.run(
         logs.find_followed, request.caller, ref, asked["run"], asked["replica"]

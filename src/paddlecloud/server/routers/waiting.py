@@ -57,7 +57,7 @@ async def wait_for_job(request: Request, stream: Stream, pool: Pool) -> Answer:
         raise InvalidInput(
             f"cannot wait for {goal[:40]!r}", field="for", hint=f"one of {', '.join(WAIT_FOR)}"
         )
-    job_id = await pool.run(job_rows.find_id, request.caller, request.segments["ref"])
+    job_id = await pool.run(job_rows.visible_id, request.caller, request.segments["ref"])
 
     def is_reached(job: dict[str, Any]) -> bool:
         if goal == "changed":

@@ -149,7 +149,7 @@ def revoke_all(account: Account, by: str, reason: str) -> tuple[int, int]:
         good = ClientCertificate.objects.filter(
             account=account, revoked_at=None, expires_at__gt=time.time()
         )
-        certs = good.update(revoked_at=time.time(), reason=_words(by, reason))
+        certs = good.update(revoked_at=time.time(), reason=words(by, reason))
         look_again(account.pk)
     return tokens, certs
 
@@ -196,7 +196,7 @@ def revoke_certificate(account: Account, serial: str, by: str, reason: str) -> N
                 field="cert",
                 hint=f"paddlecloud account cert {account.username} --list",
             )
-        rows.filter(revoked_at=None).update(revoked_at=time.time(), reason=_words(by, reason))
+        rows.filter(revoked_at=None).update(revoked_at=time.time(), reason=words(by, reason))
         look_again(account.pk)
 
 
@@ -205,5 +205,5 @@ def _plain(serial: str) -> str:
     return serial.replace(":", "").lower().lstrip("0")
 
 
-def _words(by: str, reason: str) -> str:
+def words(by: str, reason: str) -> str:
     return " ".join(reason.split())[:_MAX_REASON] or f"revoked by {by}"

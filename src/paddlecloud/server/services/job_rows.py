@@ -1,8 +1,9 @@
 """Reads of jobs: rows to plain dictionaries, fast; no engine is asked.
 
 Everything is read by SQL and tuples rather than by model instances (several times faster for a
-page of a hundred). A caller sees its own jobs; an administrator also others', by id. What belongs
-to somebody else is answered exactly as what does not exist.
+page of a hundred). A caller sees its own jobs, may look at those shared with its groups, by id, and
+an administrator sees everybody's, by id. What belongs to somebody else is answered exactly as what
+does not exist.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from paddlecloud.core.resources import format_cpu, format_memory
 from paddlecloud.server.authentication import Principal
 from paddlecloud.server.database import fetch
 from paddlecloud.server.exchange import rfc3339
+from paddlecloud.server.services import sharing
 
 _COLUMNS = (
     "j.id, j.name, j.run, j.phase, j.reason, j.cluster, j.mode, j.priority, j.submitted_at,"
@@ -89,8 +91,11 @@ def _missing(ref: str) -> NotFound:
     return NotFound(f"no job {shown}", field="job", hint="paddlecloud get jobs -a lists them all")
 
 
-def find_id(caller: Principal, ref: str) -> str:
-    """The id behind a job id or a name: the live job of that name, else the latest."""
+def find_id(caller: Principal, ref: str, *, to_look: bool = False) -> str:
+    """The id behind a job id or a name: the live job of that name, else the latest.
+
+    `to_look`: nothing will be changed, so a job shared with the caller's groups does as well.
+    """
     job_id = ""
     if is_job_id(ref):
         owner = "" if caller.is_admin else " AND account_id = %s"
@@ -99,6 +104,8 @@ def find_id(caller: Principal, ref: str) -> str:
             (ref,) if caller.is_admin else (ref, caller.account_id),
         )
         job_id = rows[0][0] if rows else ""
+        if not job_id and to_look and sharing.is_shared(caller, ref):
+            job_id = ref
     if not job_id:
         rows = fetch(
             "SELECT id FROM jobs_job WHERE account_id = %s AND name = %s AND NOT deleted"
@@ -109,6 +116,11 @@ def find_id(caller: Principal, ref: str) -> str:
     if not job_id or (caller.job_id and caller.job_id != job_id):
         raise _missing(ref)
     return job_id
+
+
+def visible_id(caller: Principal, ref: str) -> str:
+    """As `find_id`, of a job that is only looked at."""
+    return find_id(caller, ref, to_look=True)
 
 
 def read(job_id: str, *, with_spec: bool = False) -> dict[str, Any]:
@@ -152,11 +164,11 @@ def read_cursor(cursor: str) -> tuple[float, str]:
 
 
 def list_where(
-    caller: Principal, phase: str, name: str | None, cursor: str | None
+    caller: Principal, phase: str, name: str | None, cursor: str | None, kind: str = "normal"
 ) -> tuple[str, list[Any]]:
-    """The condition of a page: own jobs, newest first, after the cursor."""
-    where = "j.account_id = %s AND NOT j.deleted"
-    values: list[Any] = [caller.account_id]
+    """The condition of a page: jobs of that kind, newest first, after the cursor."""
+    among, values = sharing.among(caller, kind)
+    where = f"{among} AND NOT j.deleted"
     if phase == "live":
         where += " AND j.live"
     elif phase != "all":
@@ -186,17 +198,28 @@ def account_revision(account_id: int) -> int:
 
 
 def page(
-    caller: Principal, *, phase: str, name: str | None, limit: int, cursor: str | None
+    caller: Principal,
+    *,
+    phase: str,
+    name: str | None,
+    limit: int,
+    cursor: str | None,
+    kind: str = "normal",
 ) -> dict[str, Any]:
     # The revision first: a change in between makes the client look once too often, never too few.
     revision = account_revision(caller.account_id)
-    where, values = list_where(caller, phase, name, cursor)
-    # No join: the planner would sort all rows, and every row is the caller's anyway.
+    where, values = list_where(caller, phase, name, cursor, kind)
+    # No join: the planner would sort all rows, and almost always every row is the caller's anyway.
     rows = fetch(f"SELECT {_COLUMNS} FROM jobs_job j{where}", [*values, limit + 1])
     more = len(rows) > limit
     rows = rows[:limit]
+    items = _shapes(rows, caller.name)
+    if kind != "normal":
+        owners = sharing.owners([row[0] for row in rows])
+        for item in items:
+            item["account"] = owners[item["id"]]
     return {
-        "items": _shapes(rows, caller.name),
+        "items": items,
         "next": make_cursor(rows[-1][8], rows[-1][0]) if more else None,
         "revision": revision,
     }

@@ -2,7 +2,7 @@
 
 After some free tries each further failure doubles the wait, counted per account name and per
 address; the counts are rows, so a restart does not reset them. A success clears the account's
-count but not the address's.
+count but not the address's. Wrong signatures are counted the same way (`signatures`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _delay_s(rules: Logins, count: int, free: int) -> float:
     return float(min(rules.max_delay_s, rules.first_delay_s * 2.0 ** min(over, 40)))
 
 
-def _refuse_if_too_soon(subjects: dict[str, int]) -> None:
+def refuse_if_too_soon(subjects: dict[str, int], what: str = "wrong passwords") -> None:
     rules = here().configuration.logins
     now = time.time()
     for row in FailedLogins.objects.filter(subject__in=subjects):
@@ -43,14 +43,12 @@ def _refuse_if_too_soon(subjects: dict[str, int]) -> None:
             continue
         left_s = row.last_at + _delay_s(rules, row.count, subjects[row.subject]) - now
         if left_s > 0:
-            error = RateLimited(
-                "too many wrong passwords", hint=f"try again in {max(1, round(left_s))} s"
-            )
+            error = RateLimited(f"too many {what}", hint=f"try again in {max(1, round(left_s))} s")
             error.retry_after_s = left_s  # type: ignore[attr-defined]
             raise error
 
 
-def _count_failure(subjects: dict[str, int]) -> None:
+def count_failure(subjects: dict[str, int]) -> None:
     rules = here().configuration.logins
     now = time.time()
     with writing():
@@ -65,7 +63,7 @@ def _count_failure(subjects: dict[str, int]) -> None:
 def check_password(name: str, password: str, address: str) -> Principal:
     """The account, or NotLoggedIn, or RateLimited before the password is even looked at."""
     subjects = _subjects(name, address)
-    _refuse_if_too_soon(subjects)
+    refuse_if_too_soon(subjects)
     account = Account.objects.filter(username=name, is_active=True).first()
     if account is None:
         make_password(password)  # the same work as a real check: timing tells nothing
@@ -73,13 +71,14 @@ def check_password(name: str, password: str, address: str) -> Principal:
     else:
         is_right = account.check_password(password)
     if account is None or not is_right:
-        _count_failure(subjects)
+        count_failure(subjects)
         raise NotLoggedIn("wrong user name or password")
-    if FailedLogins.objects.filter(subject=f"account:{name}").exists():
-        _clear(name)
+    clear(f"account:{name}")
     return Principal(account.pk, account.username, account.is_staff)
 
 
-def _clear(name: str) -> None:
-    with writing():
-        FailedLogins.objects.filter(subject=f"account:{name}").delete()
+def clear(subject: str) -> None:
+    """The right proof came: wrong ones of before no longer slow it down."""
+    if FailedLogins.objects.filter(subject=subject).exists():
+        with writing():
+            FailedLogins.objects.filter(subject=subject).delete()

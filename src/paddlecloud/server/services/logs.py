@@ -68,7 +68,7 @@ def read_run(job_id: str, run: int) -> RunView:
 
 def find_followed(caller: Principal, ref: str, run: int | None, replica: str | None) -> Followed:
     """Everything a follower needs to know, in one go on one thread."""
-    job_id = job_rows.find_id(caller, ref)
+    job_id = job_rows.visible_id(caller, ref)
     name, run = job_rows.check_run(job_id, run)
     chosen = parse_replica(replica, name) if replica else None
     return Followed(job_id, run, chosen, engine_of(job_id))

@@ -67,15 +67,27 @@ def rerun(request: Request, job_id: str) -> tuple[dict[str, Any], bool]:
     with writing():
         seen = idempotency.find(request)
         if seen is None:
-            job = _next_run(request, job_id)
+            job = _next_run(job_id, request.caller.name)
+            idempotency.keep(request, 201, job_id=job.id)
     if seen is not None:
         return job_rows.read(seen.job_id), True
-    workspaces.prepare(job)
-    here().feeder.look_at(job.id)
+    _begin(job)
     return job_rows.read(job.id), False
 
 
-def _next_run(request: Request, job_id: str) -> Job:
+def run_again(job_id: str, by: str) -> None:
+    """As `rerun`, for who keeps the key of the request."""
+    with writing():
+        job = _next_run(job_id, by)
+        after_commit(lambda: _begin(job))
+
+
+def _begin(job: Job) -> None:
+    workspaces.prepare(job)
+    here().feeder.look_at(job.id)
+
+
+def _next_run(job_id: str, by: str) -> Job:
     job = _row(job_id)
     if job.live:
         raise Conflict(
@@ -119,8 +131,7 @@ def _next_run(request: Request, job_id: str) -> Job:
         package=package,
         submitted_at=now,
     )
-    submitting.note(job, "Rerun", f"run {job.run} asked for by {request.caller.name}", now)
-    idempotency.keep(request, 201, job_id=job.id)
+    submitting.note(job, "Rerun", f"run {job.run} asked for by {by}", now)
     announce(job.account_id, job.id, job.revision)
     return job
 

@@ -37,6 +37,7 @@ from paddlecloud.server.services import (
     locating,
     packages,
     quotas,
+    sharing,
     workspaces,
 )
 from paddlecloud.server.services.revisions import announce, next_revision
@@ -45,12 +46,13 @@ from paddlecloud.wire.pfspath import PfsPath
 PADDLE_TRAIN = "paddle train"
 
 
-def submit(request: Request) -> tuple[dict[str, Any], bool]:
-    """(the job, whether the key had been seen before)."""
+def submit(request: Request, form: dict[str, Any] | None = None) -> tuple[dict[str, Any], bool]:
+    """(the job, whether the key had been seen before). `form` is given where the request's own
+    body is in other words."""
     seen = idempotency.find(request)
     if seen is not None:
         return job_rows.read(seen.job_id), True
-    spec = read_spec(request.caller, request.json())
+    spec = read_spec(request.caller, request.json() if form is None else form)
     with writing():
         seen = idempotency.find(request)  # a twin may have been quicker
         if seen is None:
@@ -214,6 +216,7 @@ def _commit(request: Request, spec: JobSpec) -> Job:
         package=job.package,
         submitted_at=now,
     )
+    sharing.share(job, spec)
     note(job, "Submitted", f"submitted by {caller.name}", now)
     idempotency.keep(request, 201, job_id=job.id)
     announce(caller.account_id, job.id, job.revision)

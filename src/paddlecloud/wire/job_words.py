@@ -1,0 +1,46 @@
+"""The words of the second generation for a job, as its command line and its service say them.
+
+`status_word` names a phase; `name_of` and `group_of` read what a user gave from the notes of a
+specification. The server answers with these, the command line prints them. Nothing is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# The annotation with the name a user gave; the platform's own name is unique and plain.
+JOB_NAME = "job-name"
+GROUP = "group"
+PERMISSION = "permission"
+
+_STATUS = {
+    "Submitted": "submit",
+    "Starting": "schedule",
+    "Queued": "queue",
+    "Preempted": "queue",
+    "Suspended": "queue",
+    "Running": "running",
+    "Rescaling": "running",
+    "Succeeded": "success",
+    "Failed": "fail",
+    "Killed": "killed",
+    # `timeout` is a word of the public trial; scripts of this client wait for `killed`.
+    "TimedOut": "killed",
+}
+ENDED = frozenset({"Succeeded", "Failed", "Killed", "TimedOut"})
+
+
+def status_word(phase: str, *, is_killing: bool = False) -> str:
+    if is_killing and phase not in ENDED:
+        return "killing"
+    return _STATUS.get(phase, "running")
+
+
+def name_of(notes: Mapping[str, str], name: str) -> str:
+    """The name the user gave."""
+    return notes.get(JOB_NAME) or name
+
+
+def group_of(notes: Mapping[str, str], account: str) -> str:
+    """Every account is a group of its own."""
+    return notes.get(GROUP) or account
