@@ -49,6 +49,7 @@ def test_lists_what_there_is(run: Run) -> None:
         "yq01         | embedded | -   | -      | -   | -        | -           | -\n"
     )
     assert ran.err == "note: yq01: the engine of yq01 does not answer\n"
+    assert run("cluster").out == ran.out
 
 
 @pytest.mark.usefixtures("clusters")
@@ -89,7 +90,6 @@ def test_an_unknown_cluster_is_answered_with_those_there_are(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "cluster needs an action"),
         (("lst",), "did you mean list?"),
         (("list", "--cluster-name", "x"), "unknown option"),
         (("info", "local"), "is not asked for here"),

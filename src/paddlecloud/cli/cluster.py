@@ -1,4 +1,4 @@
-"""`paddlecloud cluster list|info`: what there is to run on, and what of it is yours to use.
+"""`paddlecloud cluster [list|info]`: what there is to run on, and what of it is yours to use.
 
 Tables are those of the second client (`=` rule, header, `-` rule); `--json` is for programs. It is
 connected like `paddlecloud job` and takes its connection flags.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from paddlecloud.wire.cluster_shapes import ClusterGroupShape, ClusterShape
 
-USAGE = "paddlecloud cluster [connection flags] list | info [--cluster-name NAME] [--json]"
+USAGE = "paddlecloud cluster [connection flags] [list | info [--cluster-name NAME]] [--json]"
 HELP = """
   list    the clusters, what each has and what of it is free
   info    limits, use and what is left, of each of your groups on each cluster
@@ -39,10 +39,12 @@ _INFO_HEADERS = ("cluster_name", "group_name", "resource", "quota", "used", "idl
 
 def open_session(words: list[str]) -> JobSession:
     session = connection.split(words)
+    if not session.action:  # it was called so, too
+        session.action = "list"
     if session.action not in ACTIONS:
         near = nearest(session.action, ACTIONS)
         raise InvalidInput(
-            f"cluster cannot do {session.action}" if session.action else "cluster needs an action",
+            f"cluster cannot do {session.action}",
             hint=f"did you mean {near}?" if near else f"usage: {USAGE}",
         )
     return session

@@ -54,6 +54,7 @@ _WORDS = {
     "account": ("add", "list", "quota", "token", "cert"),
     "runtime": ("add", "install", "list", "remove"),
     "job": ("train", "state", "list", "rerun", "info", "kill", "delete", "replace"),
+    "algo": ("list", "create", "info", "delete"),
     "cluster": ("list", "info"),
     "config": ("show", "use-datacenter"),
     "completion": ("bash", "zsh", "fish"),

@@ -25,6 +25,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "wait": ("wait", JOBS, "wait until a job ends or runs"),
     "rerun": ("rerun", JOBS, "run an ended job again, exactly as it was"),
     "job": ("job.verb", JOBS, "the second client: train, state, list, info, kill, rerun, replace"),
+    "algo": ("algo", JOBS, "the experiments that jobs of the second client belong to"),
     "kill": ("kill", JOBS, "stop a job, and with -rm forget it"),
     "pfs": ("pfs.verb", FILES, "copy, list, compare and remove files under /pfs"),
     "ls": ("pfs.old_ls", FILES, "list files, as the first client did"),

@@ -24,12 +24,14 @@ MAX_JOB_NAME = 63
 MAX_FREE_JOB_NAME = 200
 MAX_ACCOUNT_NAME = 150
 JOB_ID_BYTES = 8
+ALGORITHM_ID_BYTES = 8
 
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
 _PLAIN_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789")
 _ENCODED = re.compile(r"(?s)(.*)--([01])((?:[0-9a-f]{2})+)")
 _HASH_DIGITS = 40
 _JOB_ID = re.compile(r"job-[0-9a-f]{16}")
+_ALGORITHM_ID = re.compile(r"algo-[0-9a-f]{16}")
 _JOB_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?")
 _UNSHOWABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})  # controls, half characters, line breaks
 _ACCOUNT_NAME = re.compile(r"[\w.@+-]+")
@@ -144,6 +146,17 @@ def new_job_id(random_bytes: bytes) -> str:
 
 def is_job_id(text: str) -> bool:
     return _JOB_ID.fullmatch(text) is not None
+
+
+def new_algorithm_id(random_bytes: bytes) -> str:
+    """`algo-<16 hex>`; the caller brings the randomness."""
+    if len(random_bytes) != ALGORITHM_ID_BYTES:
+        raise ValueError(f"it is made of {ALGORITHM_ID_BYTES} bytes, not {len(random_bytes)}")
+    return f"algo-{random_bytes.hex()}"
+
+
+def is_algorithm_id(text: str) -> bool:
+    return _ALGORITHM_ID.fullmatch(text) is not None
 
 
 # --- accounts --------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from paddlecloud.sdk.pfs import Files
+    from paddlecloud.wire.algorithm_shapes import AlgorithmShape, AlgorithmWithJobsShape
     from paddlecloud.wire.cluster_shapes import ClusterShape
     from paddlecloud.wire.credential_shapes import (
         AccessShape,
@@ -76,6 +77,26 @@ class PlatformCalls:
     def clusters(self) -> list[ClusterShape]:
         """What there is to run on, and what of it the caller's groups may use."""
         return self._items(routes.CLUSTERS)
+
+    # --- algorithms: experiments that jobs belong to ---------------------------------------
+
+    def algorithms(self) -> list[AlgorithmShape]:
+        """Those the caller may use, newest first."""
+        return self._items(routes.ALGORITHMS)
+
+    def create_algorithm(self, name: str, *, group: str = "", remark: str = "") -> AlgorithmShape:
+        """A job belongs to it by the annotation `algo-id`; `group`'s members may use it too."""
+        form = {"name": name, "group": group, "remark": remark}
+        return self._change("POST", routes.ALGORITHMS, form)
+
+    def algorithm(self, ref: str, *, limit: int | None = None) -> AlgorithmWithJobsShape:
+        """By id, or by the name of one's own, with its latest jobs."""
+        return self._call("GET", routes.fill(routes.ALGORITHM, ref=ref) + query({"limit": limit}))
+
+    def delete_algorithm(self, ref: str) -> None:
+        self._change("DELETE", routes.fill(routes.ALGORITHM, ref=ref), None)
+
+    # --- logging in ------------------------------------------------------------------------
 
     def login(self, username: str = "", password: str = "") -> str:
         """Exchange a password for a token, remembered in `~/.paddle/token_cache`."""

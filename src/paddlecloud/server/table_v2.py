@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from paddlecloud.server import table_clusters
+from paddlecloud.server import table_algorithms, table_clusters
 from paddlecloud.server.routers import accounts_v2, jobs_v2, logs_v2, platform_v2, waiting
 from paddlecloud.server.routing import Access, Change, Param, Route, Work
 from paddlecloud.server.services.job_rows import PHASE_FILTERS
@@ -302,4 +302,4 @@ ACCOUNTS = [
     ),
 ]
 
-ROUTES = [*PLATFORM, *JOBS, *ACCOUNTS, *table_clusters.ROUTES]
+ROUTES = [*PLATFORM, *JOBS, *ACCOUNTS, *table_clusters.ROUTES, *table_algorithms.ROUTES]

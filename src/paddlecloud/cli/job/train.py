@@ -14,7 +14,7 @@ from dataclasses import replace
 from paddlecloud.cli.job import answers, composing
 from paddlecloud.cli.job.connection import JobSession
 from paddlecloud.core import jobspec
-from paddlecloud.core.errors import InvalidInput, PaddleCloudError
+from paddlecloud.core.errors import InvalidInput, NotFound, PaddleCloudError
 from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.core.names import plain_job_name
 from paddlecloud.forms import config_ini, rest_v1, train_flags
@@ -145,6 +145,8 @@ def _settled(session: JobSession, spec: JobSpec) -> JobSpec:
         clusters = session.client.whoami()["clusters"]
         if spec.cluster not in clusters:
             raise _UnknownCluster(clusters)
+    if algorithm := spec.annotations.get("algo-id", ""):
+        _check_algorithm(session, algorithm)
     if spec.runtime:
         known = {runtime["name"] for runtime in session.client.runtimes()}
         if spec.runtime not in known:
@@ -153,6 +155,16 @@ def _settled(session: JobSession, spec: JobSpec) -> JobSpec:
                 spec, runtime="", annotations={"job-version": spec.runtime, **spec.annotations}
             )
     return spec
+
+
+def _check_algorithm(session: JobSession, algorithm: str) -> None:
+    """Before anything is uploaded; the server checks it again with the job."""
+    try:
+        session.client.algorithm(algorithm, limit=1)
+    except NotFound as error:
+        words = f"--algo-id {algorithm}: there is no such algorithm you may use"
+        hint = "paddlecloud algo list shows them, paddlecloud algo create makes one"
+        raise NotFound(words, hint=hint) from error
 
 
 def as_sent(spec: JobSpec, code_uri: str, suffix: str) -> JobSpec:

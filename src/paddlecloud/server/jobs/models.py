@@ -42,6 +42,7 @@ class Job(models.Model):
     revision = models.BigIntegerField(default=0)
     prepared = models.BooleanField(default=False)  # the working directory is filled
     cancel_asked = models.TextField(default="")  # non-empty: the user's kill, with its reason
+    algorithm = models.CharField(max_length=32, default="")  # id of the experiment, if any
     moves = models.TextField(default="[]")  # JSON: replicas of this run ordered off their hosts
     deleted = models.BooleanField(default=False)  # hidden; forgotten once it has ended
 
@@ -63,6 +64,11 @@ class Job(models.Model):
                 name="job_live",
             ),
             models.Index(fields=["account", "name", "-submitted_at"], name="job_name"),
+            models.Index(
+                fields=["algorithm", "-submitted_at"],
+                condition=~models.Q(algorithm=""),
+                name="job_algorithm",
+            ),
             models.Index(
                 fields=["cluster", "-priority", "submitted_at"],
                 condition=models.Q(phase="Queued"),
@@ -156,6 +162,26 @@ class Package(models.Model):
 
     def __str__(self) -> str:
         return self.digest
+
+
+class Algorithm(models.Model):
+    """An experiment that jobs belong to. Its owner and the members of its group may use it."""
+
+    id = models.CharField(max_length=32, primary_key=True)
+    account = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="algorithms"
+    )
+    name = models.CharField(max_length=128)
+    group = models.CharField(max_length=150, default="")  # empty: its owner's alone
+    remark = models.TextField(default="")
+    created_at = models.FloatField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["account", "name"], name="one_algorithm")]
+        indexes = [models.Index(fields=["group"], name="algorithm_group")]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.id})"
 
 
 class Publication(models.Model):

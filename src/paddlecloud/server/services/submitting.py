@@ -32,6 +32,7 @@ from paddlecloud.server.exchange import Request, encode
 from paddlecloud.server.jobs.models import Event, Job, Run
 from paddlecloud.server.process import here
 from paddlecloud.server.services import (
+    algorithms,
     idempotency,
     job_rows,
     locating,
@@ -79,6 +80,7 @@ def read_spec(caller: Principal, body: dict[str, Any], *, needs_package: bool = 
     within_s = process.configuration.engines.answer_within_s
     faults = process.asking.ask(within_s, f"the engine of {spec.cluster}", engine.check, spec)
     _refuse(faults, "paddlecloud status shows what this platform has")
+    algorithms.check(caller, spec)
     limits = quotas.quota_of(caller.account_id)
     _refuse(never_fits_quota(spec, limits), "paddlecloud get quota shows your limits")
     return spec
@@ -201,6 +203,7 @@ def _commit(request: Request, spec: JobSpec) -> Job:
         gpu=total.gpu,
         package=spec.package,
         package_digest=spec.package_digest,
+        algorithm=algorithms.named_by(spec),
         submitted_at=now,
         revision=next_revision(),
     )
