@@ -351,13 +351,16 @@ def test_the_list_of_the_group_is_what_is_shared(
     server: Running, user: Caller, old: Signer
 ) -> None:
     submit(old)
-    shared = submit(old, jobAuth="group", groupName="no-such-group")
+    shared = submit(old, jobAuth="group")
     assert _ids(old, "group") == [shared]
     items = user.get("/api/v2/jobs?phase=all&type=group").json["items"]
     assert [item["id"] for item in items] == [shared]
-    # The name of somebody else's group does not put a job into their list.
+    # The name of somebody else's group is refused as one that does not exist.
     name = user.get("/api/v2/whoami").json["name"]
     intruder = signer(server.account(f"{name}-intruder"))
-    submit(intruder, jobAuth="group", groupName=name)
+    for group in (name, "no-such-group"):
+        wish = {**JOB, "clusterConf": CONF, "jobAuth": "group", "groupName": group}
+        answer = intruder.legacy("POST", "/v1/job", wish)
+        assert (answer.status, answer.json["message"]) == (400, f"no group {group}")
     assert _ids(old, "group") == [shared]
     assert intruder.legacy("GET", f"/v1/jobStatus?jobId={shared}").status == 404

@@ -66,6 +66,7 @@ class Draft:
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
     may_borrow: bool | None = None
+    group: str | None = None
 
 
 # Names a field of Draft as the user wrote it, or as the form spells it if they did not.
@@ -112,6 +113,7 @@ def settle(draft: Draft, faults: FaultList, word: Word) -> JobSpec:
         labels=draft.labels,
         annotations=draft.annotations,
         may_borrow=bool(draft.may_borrow),
+        group=draft.group or "",
     )
 
 

@@ -259,4 +259,5 @@ READERS: Mapping[str, Callable[[str], Any]] = {
     "grace_s": read_seconds,
     "clean": read_clean_policy,
     "may_borrow": read_bool,
+    "group": read_word,
 }

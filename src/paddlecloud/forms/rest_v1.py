@@ -64,10 +64,11 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "labels": ("labels",),
     "annotations": ("annotations",),
     "may_borrow": ("may_borrow",),
+    "group": ("group",),
 }
 # Fields whose empty text means "not set": the first client sends every key.
 _EMPTY_IS_UNSET = frozenset(
-    {"package", "cluster", "entry", "topology", "runtime", "registry", "package_digest"}
+    {"package", "cluster", "entry", "topology", "runtime", "registry", "package_digest", "group"}
 )
 
 
@@ -247,6 +248,7 @@ def render(spec: JobSpec) -> dict[str, Any]:
         "labels": dict(spec.labels),
         "annotations": dict(spec.annotations),
         "may_borrow": spec.may_borrow,
+        **({"group": spec.group} if spec.group else {}),
     }
     if (trainer.min_replicas, trainer.max_replicas) != (trainer.replicas, trainer.replicas):
         body["min_instance"] = trainer.min_replicas

@@ -112,6 +112,11 @@ _FLAGS: Mapping[str, Flag] = {
         Kind.BOOL,
         meaning="may run on what others leave idle, and be preempted first",
     ),
+    "group": Flag(
+        ("--group", "--group-name"),
+        meaning="whose quota it counts against (default your own group)",
+        value="GROUP",
+    ),
 }
 FLAGS: tuple[Flag, ...] = tuple(_FLAGS.values())
 _FIELD_BY_KEY = {flag.key: name for name, flag in _FLAGS.items()}
@@ -253,6 +258,7 @@ def render(spec: JobSpec, package: str = "") -> list[str]:
         words += _pair("--annotation", f"{name}={value}")
     if spec.may_borrow:
         words.append("--may-borrow")
+    words += _pair("--group", spec.group)
     return [*words, "--", spec.package or package]
 
 

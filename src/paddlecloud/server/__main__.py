@@ -78,7 +78,7 @@ def _run(bootstrap: str | None) -> int:
         starting.set_up_django(chosen)
         from paddlecloud.server import file_server, serving
         from paddlecloud.server.process import here
-        from paddlecloud.server.services import continuity, packages, quotas
+        from paddlecloud.server.services import continuity, packages, telling
         from paddlecloud.server.services.mirroring import Mirror
 
         sock = serving.listen(chosen)
@@ -90,9 +90,9 @@ def _run(bootstrap: str | None) -> int:
             starting.bootstrap_account(bootstrap)
         # Before engines start: what they tell from now on is news.
         mirrors = [Mirror(engine, continuity.resume(engine)) for engine in process.engines]
+        telling.tell_before_start()
         for engine in process.engines:
             engine.start()
-        quotas.tell_engines()
         for mirror in mirrors:
             mirror.start()
         process.feeder.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paddlecloud.server import (
     table_credentials,
+    table_groups,
     table_job_service,
     table_pfs,
     table_publishing,
@@ -16,6 +17,7 @@ TABLE = Table(
     [
         *table_v2.ROUTES,
         *table_credentials.ROUTES,
+        *table_groups.ROUTES,
         *table_job_service.ROUTES,
         *table_publishing.ROUTES,
         *table_pfs.ROUTES,

@@ -19,7 +19,7 @@ from paddlecloud.server.accounts.models import (
     FailedLogins,
     Quota,
 )
-from paddlecloud.server.services import accounts, credentials, quotas
+from paddlecloud.server.services import accounts, credentials, groups, telling
 
 admin.site.unregister(Group)
 
@@ -37,6 +37,8 @@ class _NewAccount(AdminUserCreationForm):  # type: ignore[misc]
             names.check_account_name(name)
         except names.BadName as error:
             raise ValidationError(str(error)) from None
+        if groups.is_taken(name):
+            raise ValidationError(f"there is already a group {name}")
         return name
 
 
@@ -90,11 +92,12 @@ class AccountAdmin(UserAdmin):  # type: ignore[misc]
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         accounts.home_tree(obj.pk, obj.username)
+        groups.own_of(obj.pk, obj.username)
         credentials.look_again(obj.pk)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
-        quotas.tell_engines()
+        telling.tell_engines()
 
 
 @admin.register(ApiToken)

@@ -16,6 +16,9 @@ class Job(models.Model):
     account = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="jobs"
     )
+    group = models.ForeignKey(
+        "groups.Group", on_delete=models.SET_NULL, null=True, related_name="jobs"
+    )  # whose quota it counts against; null: the group is gone
     cluster = models.CharField(max_length=63)
     name = models.CharField(max_length=255)
     spec = models.TextField()  # core.jobspec.to_json

@@ -67,7 +67,7 @@ def explain(request: Request) -> Answer:
 
 
 def cancel(request: Request) -> Answer:
-    job_id = _job_id(request)
+    job_id = job_rows.id_to_end(request.caller, request.segments["ref"])
     reason = request.json(optional=True).get("reason", "")
     orders.cancel(job_id, request.caller.name, str(reason))
     return json_answer(job_rows.read(job_id), 202)

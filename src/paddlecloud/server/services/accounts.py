@@ -18,7 +18,9 @@ from paddlecloud.pfs.diskstore import Tree
 from paddlecloud.server.accounts.models import Account
 from paddlecloud.server.database import writing
 from paddlecloud.server.exchange import rfc3339
+from paddlecloud.server.groups.models import Group
 from paddlecloud.server.process import here
+from paddlecloud.server.services import groups
 
 FIRST_UID = 210_000
 
@@ -87,8 +89,14 @@ def add(name: str, *, password: str | None = None, is_admin: bool = False) -> Ac
             )
         if Account.objects.filter(username=name).exists():
             raise Conflict(f"there is already an account {name}", field="name")
+        if Group.objects.filter(name=name).exists():
+            raise Conflict(
+                f"there is already a group {name}, and every account has a group of its name",
+                field="name",
+            )
         account = Account.objects.create_user(name, password, is_staff=is_admin)
         home_tree(account.pk, name)
+        groups.own_of(account.pk, name)
     return account
 
 

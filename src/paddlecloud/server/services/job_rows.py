@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from paddlecloud.core.errors import InvalidInput, NotFound
+from paddlecloud.core.errors import InvalidInput, NotAllowed, NotFound
 from paddlecloud.core.jobspec import Priority
 from paddlecloud.core.names import is_job_id
 from paddlecloud.core.phases import Phase
@@ -121,6 +121,19 @@ def find_id(caller: Principal, ref: str, *, to_look: bool = False) -> str:
 def visible_id(caller: Principal, ref: str) -> str:
     """As `find_id`, of a job that is only looked at."""
     return find_id(caller, ref, to_look=True)
+
+
+def id_to_end(caller: Principal, ref: str) -> str:
+    """As `find_id`, of a job to be killed: who owns the group it is shared with may do that."""
+    try:
+        return find_id(caller, ref)
+    except NotFound:
+        job_id = visible_id(caller, ref)
+    if not sharing.may_end(caller, job_id):
+        raise NotAllowed(
+            "only who submitted a job, or an owner of the group it is shared with, may kill it"
+        )
+    return job_id
 
 
 def read(job_id: str, *, with_spec: bool = False) -> dict[str, Any]:

@@ -204,12 +204,13 @@ def order(request: Request, refs: list[str], word: str) -> tuple[dict[str, Any],
         "Rerun": lambda job_id: orders.run_again(job_id, by),
         "Delete": lambda job_id: orders.delete(job_id, by),
     }[word]
+    find = job_rows.id_to_end if word == "Kill" else job_rows.find_id
     done: list[str] = []
     failed: list[dict[str, str]] = []
     errors: list[PaddleCloudError] = []
     for ref in refs:
         try:
-            give(job_rows.find_id(request.caller, ref))
+            give(find(request.caller, ref))
             done.append(ref)
         except PaddleCloudError as error:
             failed.append({"jobId": ref, "message": error.message})

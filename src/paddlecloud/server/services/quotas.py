@@ -24,6 +24,7 @@ from paddlecloud.scheduling.snapshot import Quota
 from paddlecloud.server.accounts import models
 from paddlecloud.server.database import after_commit, fetch, writing
 from paddlecloud.server.process import here
+from paddlecloud.server.services.telling import tell_engines
 
 _READERS: dict[str, tuple[str, Callable[[str], int]]] = {
     "cpu": ("cpu_milli", parse_cpu),
@@ -36,19 +37,11 @@ _READERS: dict[str, tuple[str, Callable[[str], int]]] = {
 _STORED = ("storage", "files")
 
 
-def _all_quotas() -> dict[int, Quota]:
+def all_quotas() -> dict[int, Quota]:
     rows = models.Quota.objects.values_list(
         "account_id", "cpu_milli", "memory_bytes", "gpu", "replicas"
     )
     return {row[0]: Quota(*row[1:]) for row in rows}
-
-
-def tell_engines() -> None:
-    """All limits, to every engine; each in its own time."""
-    quotas = _all_quotas()
-    process = here()
-    for engine in process.engines:
-        process.asking.submit(engine.set_quota, (quotas,), lambda result, error: None)
 
 
 def quota_of(account_id: int) -> Quota:

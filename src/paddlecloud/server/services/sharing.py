@@ -1,8 +1,8 @@
 """Who may look at whose jobs beyond their own: groups, and marks.
 
-A job submitted with `--permission group` is shared with its group: members may look at it (never
-order it about). `group_names` is the one place that says which groups an account is in. A mark
-(`job favorite`) is anybody's own note on a job they may look at.
+A job submitted with `--permission group` is shared with its group: members and viewers may look at
+it, its owners may also end it. A mark (`job favorite`) is anybody's own note on a job they may look
+at.
 """
 
 from __future__ import annotations
@@ -14,30 +14,27 @@ import msgspec
 from paddlecloud.core.errors import InvalidInput
 from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.forms import config_ini
-from paddlecloud.server.accounts.models import Account
 from paddlecloud.server.authentication import Principal
 from paddlecloud.server.database import fetch, writing
+from paddlecloud.server.groups.models import Membership
 from paddlecloud.server.job_service.models import Favorite, Sharing
 from paddlecloud.server.jobs.models import Job
-from paddlecloud.wire.job_words import GROUP, PERMISSION
+from paddlecloud.server.services import groups
+from paddlecloud.wire.job_words import PERMISSION
 
 KINDS = ("normal", "favorite", "group")
 
 
 def group_names(account_id: int) -> tuple[str, ...]:
-    """The groups whose shared jobs an account may look at: its own, which has its name."""
-    names = Account.objects.filter(pk=account_id).values_list("username", flat=True)
-    return tuple(names)
+    """The groups whose shared jobs an account may look at."""
+    return tuple(groups.names_of(account_id))
 
 
 def share(job: Job, spec: JobSpec) -> None:
     """Note whom a new job is shared with. Call inside `writing()`."""
     if spec.annotations.get(PERMISSION) != "group":
         return
-    own = group_names(job.account_id)
-    asked = spec.annotations.get(GROUP, "")
-    # A group one is not in gets nothing to see: the job is shared with one's own.
-    Sharing.objects.create(job=job, group=asked if asked in own else own[0])
+    Sharing.objects.create(job=job, group=spec.group)
 
 
 def is_shared(caller: Principal, job_id: str) -> bool:
@@ -45,6 +42,12 @@ def is_shared(caller: Principal, job_id: str) -> bool:
     names = group_names(caller.account_id)
     rows = Sharing.objects.filter(job_id=job_id, group__in=names, job__deleted=False)
     return bool(names) and not caller.job_id and rows.exists()
+
+
+def may_end(caller: Principal, job_id: str) -> bool:
+    """Whether the caller owns the group that this job of somebody else is shared with."""
+    names = groups.names_of(caller.account_id, Membership.OWNER)
+    return not caller.job_id and Sharing.objects.filter(job_id=job_id, group__in=names).exists()
 
 
 def shown(spec: bytes) -> dict[str, Any]:

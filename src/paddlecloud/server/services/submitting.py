@@ -33,6 +33,7 @@ from paddlecloud.server.jobs.models import Event, Job, Run
 from paddlecloud.server.process import here
 from paddlecloud.server.services import (
     algorithms,
+    groups,
     idempotency,
     job_rows,
     locating,
@@ -42,6 +43,7 @@ from paddlecloud.server.services import (
     workspaces,
 )
 from paddlecloud.server.services.revisions import announce, next_revision
+from paddlecloud.wire.job_words import GROUP
 from paddlecloud.wire.pfspath import PfsPath
 
 PADDLE_TRAIN = "paddle train"
@@ -78,12 +80,18 @@ def read_spec(caller: Principal, body: dict[str, Any], *, needs_package: bool = 
     if needs_package or spec.package:
         spec = _settle_package(caller, spec)
     within_s = process.configuration.engines.answer_within_s
+    spec = _settle_group(caller, spec)
     faults = process.asking.ask(within_s, f"the engine of {spec.cluster}", engine.check, spec)
     _refuse(faults, "paddlecloud status shows what this platform has")
     algorithms.check(caller, spec)
     limits = quotas.quota_of(caller.account_id)
     _refuse(never_fits_quota(spec, limits), "paddlecloud get quota shows your limits")
     return spec
+
+
+def _settle_group(caller: Principal, spec: JobSpec) -> JobSpec:
+    """The second client's `--group-name` travels as a note, ours as a field."""
+    return groups.settle(caller, spec, spec.group or spec.annotations.get(GROUP, ""))
 
 
 def _refuse(faults: Sequence[Fault], hint: str) -> None:
@@ -189,6 +197,7 @@ def _commit(request: Request, spec: JobSpec) -> Job:
     job = Job(
         id=new_job_id(os.urandom(JOB_ID_BYTES)),
         account=Account.objects.get(pk=caller.account_id),
+        group_id=groups.id_of(spec.group),
         cluster=spec.cluster,
         name=spec.name,
         spec=encode(jobspec.to_json(spec)).decode(),

@@ -1,0 +1,1 @@
+"""The Django app of resource groups: who is in them and what they may use."""
