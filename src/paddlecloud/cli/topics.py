@@ -66,6 +66,7 @@ ENVIRONMENT = """Variables the command line reads:
   PADDLECLOUD_HOME       state of the embedded platform (default ~/.paddlecloud)
   PADDLECLOUD_JOB_COMPAT 1 or 2: `paddlecloud job` answers as that release did (default 2)
   PADDLECLI_HOME         settings of the second client (default ~/.paddlecli)
+  PADDLECLOUD_UPDATE_INDEX  where `paddlecloud update` looks: a simple package index or a folder
   PADDLECLOUD_DEBUG      1: show a traceback with every error
   NO_COLOR               anything: no colours, on a terminal either
 """

@@ -47,6 +47,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "runtime": ("runtime", ADMIN, "add, install and list Python environments for jobs"),
     "config": ("config", CLIENT, "show or switch the datacenter in use"),
     "token": ("token", CLIENT, "the named key pairs of the second client"),
+    "update": ("update.verb", CLIENT, "switch to another release of this program"),
     "completion": ("completion", CLIENT, "print a completion script for your shell"),
     "version": ("version", CLIENT, "print the version"),
     "help": ("helping", CLIENT, "describe a verb or a topic"),

@@ -69,6 +69,11 @@ def read(path: str) -> Stored:
     )
 
 
+def read_value(path: str, section: str, key: str) -> str:
+    """One value, empty where there is none."""
+    return _parser(path).get(section, key, fallback="").strip()
+
+
 def _parser(path: str) -> configparser.RawConfigParser:
     parser = configparser.RawConfigParser()
     try:

@@ -20,6 +20,7 @@ from paddlecloud.server.authentication import Principal
 from paddlecloud.server.database import fetch, writing
 from paddlecloud.server.exchange import decode, rfc3339
 from paddlecloud.server.jobs.models import Algorithm, Job
+from paddlecloud.server.services import sharing
 
 NOTE = "algo-id"  # the annotation of a job
 _MAX_NAME = 128
@@ -33,8 +34,8 @@ _COLUMNS = (
 
 
 def group_names(caller: Principal) -> tuple[str, ...]:
-    """The groups whose algorithms a caller may use: every account is one of its own."""
-    return (caller.name,)
+    """The groups whose algorithms a caller may use."""
+    return sharing.group_names(caller.account_id)
 
 
 def _mine(caller: Principal) -> tuple[str, list[Any]]:
