@@ -97,3 +97,25 @@ def test_strangers_do_not_see_it_and_administrators_do(user: Caller, server: Run
 def test_ones_own_group_may_be_named(user: Caller) -> None:
     name = user.get("/api/v2/whoami").json["name"]
     assert create(user, group=name)["group"] == name
+
+
+def test_members_of_its_group_use_it_but_do_not_delete_it(user: Caller, server: Running) -> None:
+    owner = user.get("/api/v2/whoami").json["name"]
+    group = f"team-{owner}"
+    made_group = server.admin.post("/api/v2/groups", {"name": group, "owner": owner})
+    assert made_group.status == 201, made_group.body
+    mate = server.account(f"mate-{owner}")
+    made = create(user, group=group)
+    path = f"{PATH}/{made['id']}"
+    assert mate.get(path).status == 404
+    member = {"account": f"mate-{owner}", "role": "member"}
+    assert user.call("PUT", f"/api/v2/groups/{group}/members", member).status == 200
+    assert [each["id"] for each in mate.get(PATH).json["items"]] == [made["id"]]
+    mate.submit("mine", annotations={"algo-id": made["id"]})
+    assert [each["name"] for each in mate.get(path).json["items"]] == ["mine"]
+    seen = user.get(path).json
+    assert (seen["jobs"], seen["items"]) == (1, [])  # a job is its owner's to show
+    mate.wait("mine")
+    refused = mate.call("DELETE", path)
+    assert (refused.status, "who alone can delete it" in refused.json["message"]) == (409, True)
+    assert user.call("DELETE", path).status == 204

@@ -41,3 +41,18 @@ def test_an_engine_that_does_not_answer_is_not_waited_for(
     assert (cluster["total"], cluster["free"]) == (None, None)
     assert "did not answer within 1 s" in cluster["notes"][0]
     assert cluster["groups"][0]["idle"]["cpu"] is None
+
+
+def test_every_group_has_what_is_left_for_it(user: Caller, server: Running) -> None:
+    name = user.get("/api/v2/whoami").json["name"]
+    body = {"name": f"team-{name}", "owner": name, "limit": {"cpu": 6, "gpu": 1}}
+    assert server.admin.post("/api/v2/groups", body).status == 201
+    elsewhere = {"name": f"far-{name}", "owner": name}
+    assert server.admin.post("/api/v2/groups", elsewhere).status == 201
+    server.admin.call("PUT", f"/api/v2/accounts/{name}/quota", {"cpu": 4})
+    own, far, team = user.get("/api/v2/clusters").json["items"][0]["groups"]
+    assert [each["name"] for each in (own, far, team)] == [name, f"far-{name}", f"team-{name}"]
+    assert (own["limits"]["cpu"], own["idle"]["cpu"]) == ("4", "4")
+    assert (team["limits"]["cpu"], team["limits"]["gpu"]) == ("6", 1)
+    # The account's own limit holds in whatever group it asks.
+    assert (team["idle"]["cpu"], team["idle"]["gpu"]) == ("4", 1)
