@@ -25,6 +25,7 @@ import pytest
 
 PREFIX = "not possible here: "
 _REAL_HOME = Path.home()  # read before conftest.py hides it
+_REAL_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or _REAL_HOME / ".cache")
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,15 @@ def runtime_python() -> Path:
 
 def _runtime_is_whole() -> bool:
     return (runtime_python().parent.parent / ".complete").exists()
+
+
+@functools.cache
+def cluster_programs() -> Path:
+    """Where `make cluster-programs` puts Kubernetes and kwok, whether they are there or not."""
+    text = (Path(__file__).parent.parent / "tools" / "cluster" / "versions.sh").read_text()
+    pins = dict(line.split("=") for line in text.splitlines() if "=" in line and line[0] != "#")
+    name = "kubernetes-{KUBERNETES}-kwok-{KWOK}-{RECIPE}".format(**pins)
+    return _REAL_CACHE / "paddlecloud" / "kube" / name
 
 
 @functools.cache
@@ -146,6 +156,9 @@ NEEDS = {
     "root": Need(_is_root, "run the tests as root", _always),
     "bubblewrap": Need(_bubblewrap_works, "make system", _bubblewrap_is_beyond_make),
     "paddle": Need(_runtime_is_whole, "make runtime", _never),
+    "kube": Need(
+        lambda: (cluster_programs() / ".complete").exists(), "make cluster-programs", _never
+    ),
     "cgroup": Need(_can_make_a_cgroup, "run where cgroups may be made", _always),
     "postgres": Need(_postgres_is_there, "make test installs it", _postgres_is_beyond_make),
     "python3.6": Need(lambda: old_python() is not None, "install Python 3.6", _always),

@@ -137,10 +137,10 @@ def test_revoke_sends_what_was_named(
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ([], "say what to revoke: --token ID, --cert SERIAL or --all"),
+        ([], "say what to revoke: --token ID, --cert SERIAL, --key AK or --all"),
         (["--all", "--token", "7"], "say what to revoke"),
         (["--token", "pct_x"], "--token pct_x: must be a number from the column ID"),
-        (["--token", "7", "--reason", "x"], "--reason goes with --cert and --all"),
+        (["--token", "7", "--reason", "x"], "--reason goes with --cert, --key and --all"),
     ],
 )
 def test_revoke_refuses_what_it_cannot_mean(

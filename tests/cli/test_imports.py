@@ -109,6 +109,7 @@ def test_the_version_imports_next_to_nothing() -> None:
 )
 def test_verbs_run_without_unix(server: ScriptedServer, words: tuple[str, ...]) -> None:
     server.routes["GET /api/v2/jobs"] = page(job())
+    server.routes[f"GET /api/v2/jobs/{job()['id']}"] = Answer(job())
     server.routes["GET /api/v2/status"] = Answer(STATUS)
     server.routes["GET /api/v2/pfs/entries"] = Answer(LISTED)
     done = subprocess.run(

@@ -118,7 +118,10 @@ def test_connection_flags_stand_before_the_action(
     server.routes[f"GET /api/v2/jobs/{ID}"] = Answer(full(phase="Failed"))
     ran = run("job", *words, "state", ID)
     assert (ran.code, '"jobStatus": "fail"' in ran.out) == (0, True)
-    assert ran.err == "note: this server has no access keys; logged in as ~/.paddle/config says\n"
+    assert ran.err == ""
+    header = server.requests[0].headers["authorization"]
+    assert header.startswith("paddle-auth-v1/a1/")
+    assert "s1" not in header.split("/")
 
 
 def test_server_and_port_choose_the_server(

@@ -138,8 +138,6 @@ def test_lists_for_programs(two_jobs: ScriptedServer, run: Run) -> None:
         (("--size", "1"), [ID]),
         (("--size", "1", "--page", "2"), [OTHER]),
         (("--page", "2"), []),
-        (("--type", "favorite"), []),
-        (("--type=group",), [ID, OTHER]),
         (("--job-name", "a_b:1"), [ID]),
         (("--job-name", "plain"), [OTHER]),
         (("--job-name", "a.b.1"), []),  # the same plain name, another name
@@ -150,6 +148,33 @@ def test_lists_a_part(
 ) -> None:
     found = json.loads(run("job", "list", "--json", *words).out)
     assert [each["jobId"] for each in found["jobs"]] == ids
+
+
+@pytest.mark.parametrize(("words", "asked"), [((), None), (("--type", "favorite"), "favorite")])
+def test_lists_of_a_kind_are_the_servers(
+    two_jobs: ScriptedServer, run: Run, words: tuple[str, ...], asked: str | None
+) -> None:
+    assert run("job", "list", *words).code == 0
+    assert two_jobs.requests[0].query.get("type") == asked
+
+
+@pytest.mark.parametrize(
+    ("words", "method"), [((), "PUT"), (("--remove",), "DELETE"), (("--json",), "PUT")]
+)
+def test_marks_favorites_and_takes_marks_away(
+    two_jobs: ScriptedServer, run: Run, words: tuple[str, ...], method: str
+) -> None:
+    for job_id in (ID, OTHER):
+        two_jobs.routes[f"{method} /api/v2/jobs/{job_id}/favorite"] = Answer(b"", 204)
+    ran = run("job", "favorite", f"{ID},", OTHER, *words)
+    assert json.loads(ran.out)["data"] == {"jobIds": [ID, OTHER]}
+    marked = [each.path for each in two_jobs.requests if each.method == method]
+    assert marked == [f"/api/v2/jobs/{job_id}/favorite" for job_id in (ID, OTHER)]
+
+
+def test_favorite_asks_which_job(server: ScriptedServer, run: Run) -> None:
+    ran = run("job", "favorite")
+    assert (ran.code, "favorite which job?" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize("compat", ["1", "2"])

@@ -18,11 +18,13 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "job_client"
 PFS = "/pfs/local/home/alice"
 
 
-def in_folder(platform: Platform, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def in_folder(
+    platform: Platform, folder: Path, *words: str, **env: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         words,
         cwd=folder,
-        env={**platform.env, "PATH": f"{CLI.parent}:{os.environ['PATH']}"},
+        env={**platform.env, "PATH": f"{CLI.parent}:{os.environ['PATH']}", **env},
         capture_output=True,
         text=True,
         timeout=120,
@@ -57,10 +59,12 @@ def test_the_script_of_the_example_runs_unchanged(platform: Platform, tmp_path: 
     for part in sorted((folder / "data").iterdir()):
         platform.ok("file", "put", str(part), f"{PFS}/line/{part.name}")
 
-    done = in_folder(platform, folder, "bash", "paddlecloud_run.sh")
+    key = json.loads(platform.ok("account", "key", "--scope", "submit", "-o", "json"))
+    own = {"PADDLECLOUD_AK": key["ak"], "PADDLECLOUD_SK": key["sk"], "GROUP_NAME": "alice"}
+    done = in_folder(platform, folder, "bash", "paddlecloud_run.sh", **own)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Congratulations! The new job is ready for training." in done.stdout
-    assert '"groupName": "my-group"' in done.stdout
+    assert '"groupName": "alice"' in done.stdout
     match = re.search(r"^(job-[0-9a-f]{16}) success$", done.stdout, re.MULTILINE)
     assert match is not None
     assert "user,password" not in done.stdout + done.stderr

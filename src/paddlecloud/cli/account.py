@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 USAGE = (
     "paddlecloud account"
-    " add|list|quota|token|cert|tokens|revoke|password|disable|enable [NAME] [flags]"
+    " add|list|quota|token|cert|tokens|key|keys|revoke|password|disable|enable [NAME] [flags]"
 )
 HELP = """
   add NAME      make an account; --password-stdin reads its password from the standard input
@@ -31,13 +31,17 @@ HELP = """
   cert NAME     write NAME.pem, NAME-key.pem and ca.pem for a login by certificate;
                 --list shows those issued before
   tokens NAME   the tokens of NAME: id, beginning, when made and last used
-  revoke NAME   end one token (--token), one certificate (--cert) or all of both (--all)
+  key NAME      make an access key for `paddlecloud job` (--title, --scope); its secret is shown
+                once. --rotate AK gives one a new secret; --import reads a pair that scripts have
+  keys NAME     the access keys of NAME: scope, when made and last used
+  revoke NAME   end one token (--token), one certificate (--cert), one access key (--key) or all
+                of them (--all)
   password NAME change a password: asked for twice, or one line with --stdin
   disable NAME  refuse every login of NAME from now on; its jobs go on, or --kill-jobs
   enable NAME   let NAME in again
 
-Everybody may use cert --list, tokens, revoke and password for themselves, and leave out NAME;
-the rest is for administrators.
+Everybody may use cert --list, tokens, key, keys, revoke and password for themselves, and leave out
+NAME; the rest is for administrators.
 
 Examples:
   paddlecloud account add bob
@@ -45,6 +49,8 @@ Examples:
   paddlecloud account quota bob --storage 100Gi --files 1000000
   paddlecloud account token bob
   paddlecloud account cert bob --dir ./bob
+  paddlecloud account key --title laptop --scope submit
+  paddlecloud account key --rotate 0b5c9a17e2d84f36 --overlap 1d
   paddlecloud account revoke bob --token 7
   paddlecloud account disable bob --kill-jobs
 """
@@ -62,14 +68,26 @@ FLAGS = (
     Flag(("--list",), Kind.BOOL, meaning="cert: show what was issued, make nothing"),
     Flag(("--token",), value="ID", meaning="revoke: this token"),
     Flag(("--cert",), value="SERIAL", meaning="revoke: this certificate"),
-    Flag(("--all",), Kind.BOOL, meaning="revoke: every token and certificate"),
+    Flag(("--key",), value="AK", meaning="revoke: this access key"),
+    Flag(("--all",), Kind.BOOL, meaning="revoke: every token, certificate and access key"),
     Flag(("--reason",), value="TEXT", meaning="revoke: what its holder is told"),
+    Flag(("--title",), value="TEXT", meaning="key: what to call it"),
+    Flag(
+        ("--scope",),
+        value="SCOPE",
+        choices=("read", "submit", "all"),
+        meaning="key: read, submit (jobs and files) or all (default all)",
+    ),
+    Flag(("--rotate",), value="AK", meaning="key: a new secret for this one"),
+    Flag(("--overlap",), value="TIME", meaning="key --rotate: the old secret is good for 1h, 1d"),
+    Flag(("--import",), Kind.BOOL, meaning="key: read `AK SK` from the standard input"),
     Flag(("--stdin",), Kind.BOOL, meaning="password: read it from the standard input, one line"),
     Flag(("--kill-jobs",), Kind.BOOL, meaning="disable: end the jobs too"),
     output_flag("table", "wide", "json", "yaml", "name"),
 )
 HINT = "an account is not removed, because its jobs and files have its name; disable it"
-_ACCESS = ("tokens", "revoke", "password", "disable", "enable")
+_OWN = ("tokens", "key", "keys", "revoke", "password")
+_ACCESS = (*_OWN, "disable", "enable")
 _KNOWN = ("add", "list", "quota", "token", "cert", *_ACCESS)
 STORED = ("storage", "files")  # left alone unless given: the platform has a default for them
 LIMITS = ("cpu", "memory", "gpu", "replicas", *STORED)
@@ -82,7 +100,7 @@ def run(session: Session) -> int:
         return _list(session)
     actions = {"add": _add, "quota": _quota, "token": _token, "cert": _cert}
     is_cert_list = action == "cert" and (session.parsed.switch("list") or not names)
-    if is_cert_list or action in ("tokens", "revoke", "password"):
+    if is_cert_list or action in _OWN:
         if len(names) <= 1:
             return _access(session, "certificates" if is_cert_list else action, *names)
     elif action in _ACCESS and len(names) == 1:
@@ -96,9 +114,10 @@ def run(session: Session) -> int:
 
 def _access(session: Session, action: str, name: str = "") -> int:
     """Without a name it is the caller."""
-    from paddlecloud.cli import account_access
+    from paddlecloud.cli import account_access, account_keys
 
-    act: Callable[[Session, str], int] = getattr(account_access, action)
+    part = account_keys if action in ("key", "keys") else account_access
+    act: Callable[[Session, str], int] = getattr(part, action)
     return act(session, name or session.client.whoami()["name"])
 
 

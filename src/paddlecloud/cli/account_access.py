@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def disable(session: Session, name: str) -> int:
     is_killing = session.parsed.switch("kill-jobs")
     done = session.client.disable_account(name, kill_jobs=is_killing)
-    if _printed(session, done):
+    if printed(session, done):
         return 0
     session.say(f"account    {name} disabled: its tokens, sessions and certificates are refused")
     if done["killed_jobs"]:
@@ -35,7 +35,7 @@ def disable(session: Session, name: str) -> int:
 
 def enable(session: Session, name: str) -> int:
     done = session.client.enable_account(name)
-    if not _printed(session, done):
+    if not printed(session, done):
         session.say(f"account    {name} enabled, with the tokens and certificates it had")
     return 0
 
@@ -46,13 +46,13 @@ def tokens(session: Session, name: str) -> int:
         (
             str(item["id"]),
             item["prefix"] + (" (this one)" if item["current"] else ""),
-            _ago(item["created_at"]),
-            _ago(item["last_used_at"]) if item["last_used_at"] else "never",
+            ago(item["created_at"]),
+            ago(item["last_used_at"]) if item["last_used_at"] else "never",
             times.for_reading(item["expires_at"]) or "never",
         )
         for item in items
     ]
-    return _table(session, items, ("ID", "TOKEN", "CREATED", "LAST-USED", "EXPIRES"), rows)
+    return table(session, items, ("ID", "TOKEN", "CREATED", "LAST-USED", "EXPIRES"), rows)
 
 
 def certificates(session: Session, name: str) -> int:
@@ -60,27 +60,28 @@ def certificates(session: Session, name: str) -> int:
     rows = [
         (
             item["serial"],
-            _ago(item["created_at"]),
+            ago(item["created_at"]),
             times.for_reading(item["expires_at"]),
-            f"revoked {_ago(item['revoked_at'])}: {item['reason']}"
+            f"revoked {ago(item['revoked_at'])}: {item['reason']}"
             if item["revoked_at"]
             else "good",
         )
         for item in items
     ]
-    return _table(session, items, ("SERIAL", "CREATED", "EXPIRES", "STATE"), rows)
+    return table(session, items, ("SERIAL", "CREATED", "EXPIRES", "STATE"), rows)
 
 
 def revoke(session: Session, name: str) -> int:
     parsed = session.parsed
-    ways = [flag for flag in ("token", "cert", "all") if flag in parsed]
+    ways = [flag for flag in ("token", "cert", "key", "all") if flag in parsed]
     if len(ways) != 1:
         raise InvalidInput(
-            "say what to revoke: --token ID, --cert SERIAL or --all",
-            hint=f"paddlecloud account tokens {name}, and paddlecloud account cert {name} --list",
+            "say what to revoke: --token ID, --cert SERIAL, --key AK or --all",
+            hint=f"paddlecloud account tokens {name}, account keys {name},"
+            f" and account cert {name} --list",
         )
     if "reason" in parsed and ways == ["token"]:
-        raise InvalidInput("--reason goes with --cert and --all", field="--reason")
+        raise InvalidInput("--reason goes with --cert, --key and --all", field="--reason")
     reason = parsed.text("reason")
     if ways == ["token"]:
         text = parsed.text("token")
@@ -93,16 +94,21 @@ def revoke(session: Session, name: str) -> int:
         done = session.client.revoke_token(name, int(text))
     elif ways == ["cert"]:
         done = session.client.revoke_certificate(name, parsed.text("cert"), reason=reason)
+    elif ways == ["key"]:
+        done = session.client.revoke_access_key(name, parsed.text("key"), reason=reason)
     else:
         done = session.client.revoke_all(name, reason=reason)
-    if _printed(session, {"name": name, **done}):
+    if printed(session, {"name": name, **done}):
         return 0
     counts = [
         _count(count, word)
         for count, word in ((done["tokens"], "token"), (done["certs"], "certificate"))
         if count or ways == ["all"]
     ]
-    session.say(f"revoked    {' and '.join(counts)} of {name}")
+    if done.get("keys"):  # most accounts have none
+        counts.append(_count(done["keys"], "access key"))
+    listed = " and ".join([", ".join(counts[:-1]), counts[-1]] if counts[:-1] else counts)
+    session.say(f"revoked    {listed} of {name}")
     return 0
 
 
@@ -136,7 +142,7 @@ def _new_password(session: Session, name: str) -> str:
 # --- printing --------------------------------------------------------------------------------
 
 
-def _table(
+def table(
     session: Session,
     items: Sequence[Mapping[str, object]],
     headers: tuple[str, ...],
@@ -148,13 +154,13 @@ def _table(
         return 0
     from paddlecloud.cli.output import print_items
 
-    key = "id" if "TOKEN" in headers else "serial"
+    key = {"ID": "id", "SERIAL": "serial", "AK": "ak"}[headers[0]]
     named = [{"name": str(item[key]), **item} for item in items] if form == "name" else items
     print_items(session, named, form)
     return 0
 
 
-def _printed(session: Session, value: Mapping[str, object]) -> bool:
+def printed(session: Session, value: Mapping[str, object]) -> bool:
     """Whether `-o` asked for the answer itself."""
     form = session.parsed.text("o", "table")
     if form in ("table", "wide"):
@@ -172,5 +178,5 @@ def _count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def _ago(stamp: str | None) -> str:
+def ago(stamp: str | None) -> str:
     return f"{times.age(stamp)} ago" if stamp else ""

@@ -21,6 +21,21 @@ from paddlecloud.kube.refusals import Refused
 Learn = Callable[[str, Json], None]  # plural, the object as the server now has it
 
 
+def merge_patch(old: Json, new: Json) -> Json:
+    """The merge patch that makes `new` of `old`: what is gone is null, at every depth."""
+    patch: Json = {key: None for key in old if key not in new}
+    for key, value in new.items():
+        before = old.get(key)
+        if isinstance(value, dict) and isinstance(before, dict):
+            value = merge_patch(before, value)
+            if not value:
+                continue
+        elif key in old and before == value:
+            continue
+        patch[key] = value
+    return patch
+
+
 class NameTaken(Exception):
     """Something that is not of this job has a name this job needs."""
 
@@ -83,10 +98,9 @@ class Actor:
 
     def write_status(self, who: Identity, body: Json, status: Json) -> None:
         """Replace the status, if the object is still the one that was looked at."""
-        gone = {key: None for key in body.get("status") or {} if key not in status}
         change = {
             "metadata": {"resourceVersion": body["metadata"]["resourceVersion"]},
-            "status": {**gone, **status},
+            "status": merge_patch(body.get("status") or {}, status),
         }
         path = member(who.api_version, paddlejob.PLURAL, who.namespace, who.name, "status")
         self._learn(paddlejob.PLURAL, self._client.patch(path, change))

@@ -201,17 +201,23 @@ class Operator:
                 raise
             self._tell_refusal(body, decided, error, now)
             raise
-        self._tell(body, decided, now)
+        if self._tell(body, decided, now) or decided.actions:
+            # Our own writes are no news to the informers; what follows from them is for the next
+            # look, which finds nothing to do in the end.
+            self.names.add(key)
         if decided.wake_after_s is not None:
             self.names.add_after(key, max(decided.wake_after_s, 0.01))
 
-    def _tell(self, body: Json, decided: Plan, now: float) -> None:
+    def _tell(self, body: Json, decided: Plan, now: float) -> bool:
+        """Write the status if it is another; whether it was."""
         who, generation = identity_of(body), int(body["metadata"].get("generation") or 0)
         if decided.status is not None and decided.status != (body.get("status") or {}):
             # Events first: an operator that dies in between tells them again, under the same names.
             for event in decided.events:
                 self._actor.tell(who, event, generation, now)
             self._actor.write_status(who, body, decided.status)
+            return True
+        return False
 
     def _tell_refusal(self, body: Json, decided: Plan, error: Refused, now: float) -> None:
         """The API server will not have what the template asks for: say so on the job."""

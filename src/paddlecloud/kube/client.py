@@ -113,7 +113,7 @@ class Client:
         """The lines of a watch as they come, on a connection of its own.
 
         Ends with a refusal when nothing at all comes for `silence_s`. The value yielded has
-        `lines()` to read and `close()`, which another thread may call to end it.
+        `lines()` to read and `interrupt()`, by which another thread ends it.
         """
         stream = _Stream(self._open(silence_s))
         try:
@@ -184,13 +184,17 @@ class _Stream:
             if isinstance(event, dict):
                 yield event
 
-    def close(self) -> None:
+    def interrupt(self) -> None:
+        """End it from another thread: the reader sees the end of the stream."""
         sock = self._connection.sock
         if sock is not None:
             try:
-                sock.shutdown(socket.SHUT_RDWR)  # wakes a reader in another thread
+                # The plain one: that of TLS would take the reader's state away under its hands.
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
             except OSError:
                 pass
+
+    def close(self) -> None:
         self._connection.close()
 
 

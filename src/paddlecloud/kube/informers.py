@@ -76,7 +76,7 @@ class Informer:
         self._stopped.set()
         stream = self._stream
         if stream is not None:
-            stream.close()
+            stream.interrupt()
 
     def join(self, timeout_s: float) -> None:
         self._thread.join(timeout_s)
@@ -109,6 +109,11 @@ class Informer:
                 wait_s = error.retry_after_s or pause_s
                 self._stopped.wait(wait_s * random.uniform(0.5, 1.0))
                 pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+            except Exception:
+                # An answer nobody thought of must not leave the operator blind.
+                log.exception("watching %s", self._what.path)
+                self._version = ""
+                self._stopped.wait(LONGEST_PAUSE_S)
 
     def _list(self) -> None:
         found: dict[Key, Json] = {}

@@ -62,12 +62,15 @@ class Client(PlatformCalls):
         token: str = "",
         username: str = "",
         password: str = "",
+        ak: str = "",
+        sk: str = "",
         profile: Profile | None = None,
         say: Callable[[str], None] = lambda text: None,
         user_agent: str = "paddlecloud-sdk",
     ) -> None:
         """Without a profile, what is given here goes before `~/.paddle/config`.
 
+        With an access key (`ak` and `sk`) requests are signed and nothing else logs in.
         `say` is told when a password is used to fetch a token.
         """
         if profile is None:
@@ -76,6 +79,7 @@ class Client(PlatformCalls):
                 profile.token = token
             if username:
                 profile.username, profile.password, profile.token = username, password, token
+            profile.ak, profile.sk = ak, sk
         self.profile = profile
         super().__init__(Transport(profile, say=say, user_agent=user_agent))
 
@@ -159,11 +163,14 @@ class Client(PlatformCalls):
 
     # --- jobs ------------------------------------------------------------------------------
 
-    def list_jobs(self, phase: str = "live", *, name: str = "") -> Iterator[JobShape]:
-        """Newest first; `phase` is live, all, or one phase's word. Pages come as needed."""
+    def list_jobs(
+        self, phase: str = "live", *, name: str = "", kind: str = "normal"
+    ) -> Iterator[JobShape]:
+        """Newest first; `phase` is live, all, or one phase's word; `kind` is normal (your own),
+        favorite (marked) or group (shared with your groups). Pages come as needed."""
         cursor: str | None = None
         while True:
-            page = self.jobs_page(phase, name=name, cursor=cursor)
+            page = self.jobs_page(phase, name=name, cursor=cursor, kind=kind)
             yield from page["items"]
             cursor = page["next"]
             if not cursor:
@@ -176,8 +183,12 @@ class Client(PlatformCalls):
         name: str = "",
         cursor: str | None = None,
         limit: int = PAGE_JOBS,
+        kind: str = "normal",
     ) -> dict[str, Any]:
-        asked = query({"phase": phase, "name": name, "limit": limit, "cursor": cursor})
+        chosen = None if kind == "normal" else kind
+        asked = query(
+            {"phase": phase, "name": name, "type": chosen, "limit": limit, "cursor": cursor}
+        )
         page: dict[str, Any] = self._call("GET", routes.JOBS + asked)
         return page
 
@@ -213,6 +224,11 @@ class Client(PlatformCalls):
         """Have replicas (`trainer-1`) leave the hosts they are on; each starts again."""
         rows = [{"replica": name, "host": host} for name, host in replicas.items()]
         return self._change("POST", routes.fill(routes.JOB_MOVE, ref=ref), {"replicas": rows})
+
+    def mark(self, ref: str, is_marked: bool = True) -> None:
+        """Make a job one of your favourites, or no longer."""
+        method = "PUT" if is_marked else "DELETE"
+        self._change(method, routes.fill(routes.JOB_FAVORITE, ref=ref), None)
 
     def delete(self, ref: str) -> None:
         self._change("DELETE", routes.fill(routes.JOB, ref=ref), None)

@@ -39,11 +39,13 @@ class Profile:
     """One datacenter of the configuration: an address and how to log in there."""
 
     __slots__ = (
+        "ak",
         "cacert",
         "endpoint",
         "is_active",
         "name",
         "password",
+        "sk",
         "token",
         "usercert",
         "userkey",
@@ -72,9 +74,12 @@ class Profile:
         self.userkey = userkey
         self.cacert = cacert
         self.is_active = is_active  # form 2; None when the key is not there
+        # An access key: with both, requests are signed and nothing else logs in.
+        self.ak = ""
+        self.sk = ""
 
     def __repr__(self) -> str:
-        # Profiles end up in debug output: no password, no token.
+        # Profiles end up in debug output: no password, no token, no key.
         return f"Profile(name={self.name!r}, endpoint={self.endpoint!r}, user={self.username!r})"
 
 

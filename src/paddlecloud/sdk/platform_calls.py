@@ -23,6 +23,8 @@ if TYPE_CHECKING:
         AccessShape,
         CertInfoShape,
         CertShape,
+        KeyInfoShape,
+        KeyShape,
         RevokedShape,
         TokenInfoShape,
     )
@@ -134,6 +136,25 @@ class PlatformCalls:
     def tokens(self, name: str) -> list[TokenInfoShape]:
         return self._items(routes.fill(routes.ACCOUNT_TOKENS, name=name))
 
+    def access_keys(self, name: str) -> list[KeyInfoShape]:
+        """Every access key of the account, revoked ones too; nothing secret."""
+        return self._items(routes.fill(routes.ACCOUNT_KEYS, name=name))
+
+    def make_access_key(
+        self, name: str, *, title: str = "", scope: str = "all", ak: str = "", sk: str = ""
+    ) -> KeyShape:
+        """A new pair, whose secret is told only now. `ak` and `sk` bring one that exists."""
+        form = {"name": title, "scope": scope} | ({"ak": ak, "sk": sk} if ak or sk else {})
+        return self._change("POST", routes.fill(routes.ACCOUNT_KEYS, name=name), form)
+
+    def rotate_access_key(self, name: str, ak: str, *, overlap_s: float = 0) -> KeyShape:
+        """A new secret; the old one is good for `overlap_s` more."""
+        path = routes.fill(routes.ACCOUNT_KEYS_ROTATE, name=name)
+        return self._change("POST", path, {"ak": ak, "overlap_s": overlap_s})
+
+    def revoke_access_key(self, name: str, ak: str, *, reason: str = "") -> RevokedShape:
+        return self._revoke(name, {"key": ak, "reason": reason})
+
     def revoke_token(self, name: str, token_id: int) -> RevokedShape:
         return self._revoke(name, {"token": token_id})
 
@@ -141,7 +162,7 @@ class PlatformCalls:
         return self._revoke(name, {"cert": serial, "reason": reason})
 
     def revoke_all(self, name: str, *, reason: str = "") -> RevokedShape:
-        """Every token and every certificate of the account; perhaps the one that is calling."""
+        """Every token, certificate and access key of the account; perhaps the calling one."""
         return self._revoke(name, {"all": True, "reason": reason})
 
     def set_password(self, name: str, password: str) -> None:

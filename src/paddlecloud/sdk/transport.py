@@ -3,7 +3,8 @@
 It promises: an answer that is an error becomes the same `core.errors` class the server raised; a
 server that cannot be reached becomes `ServerUnreachable` with what to do; a request is repeated
 only when that cannot do the work twice; a token is renewed once, with the configured password,
-when the server no longer takes it. Called by the client. It knows no route but the login's.
+when the server no longer takes it; with an access key every attempt is signed instead. Called by
+the client. It knows no route but the login's.
 """
 
 from __future__ import annotations
@@ -128,7 +129,8 @@ class Transport:
                     connection = self._connect()
                 was_reached = True
                 payload = body if isinstance(body, bytes) else body()
-                return connection.request(method, path, headers, payload, timeout_s=timeout_s)
+                sent = self.signed(self.endpoint, method, path, headers, body)
+                return connection.request(method, path, sent, payload, timeout_s=timeout_s)
             except OSError as error:
                 if connection is not None:
                     connection.close()
@@ -168,8 +170,30 @@ class Transport:
 
     # --- logging in ------------------------------------------------------------------------
 
+    @property
+    def is_signing(self) -> bool:
+        """Whether an access key stands for the user, in place of a token."""
+        return bool(self.profile.ak and self.profile.sk)
+
+    def signed(
+        self,
+        endpoint: Endpoint,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: Body | None,
+    ) -> Mapping[str, str]:
+        """The headers of one attempt, signed if there is a key to sign with."""
+        if not self.is_signing:
+            return headers
+        from paddlecloud.sdk.signed_requests import signed
+
+        return signed(self.profile, endpoint, method, path, headers, body)
+
     def authorize(self, headers: dict[str, str]) -> str:
         """Add the token, fetching one when only a password is known; returns what was used."""
+        if self.is_signing:
+            return ""
         if self._token is None:
             self._token = tokens.cached(self.profile) if self.profile.username else ""
             if not self._token and self.profile.password:
@@ -181,6 +205,8 @@ class Transport:
 
     def renew(self, refused: str) -> bool:
         """After a 401: whether another try has a chance."""
+        if self.is_signing:
+            return False
         if self._token != refused:
             return True  # another thread has renewed it
         if not self.profile.password:

@@ -9,6 +9,8 @@ What is signed, in the steps of the old service: method, path, query, and of the
 body is covered by its length only, so an old signature can be used again on another body of that
 length while it is valid. Our own client therefore adds two signed headers, `x-paddle-nonce` and
 `x-paddle-content-sha256`; a request that has both is `is_complete`, and its nonce is good once.
+A body that is sent while it is read is `streamed` instead of its digest, where its content is
+compared with digests that are signed elsewhere; whoever checks says where that is.
 
     prefix     paddle-auth-v1/{ak}/{unix seconds}/{expires}
     key        hex HMAC-SHA256(sk, prefix)
@@ -32,6 +34,8 @@ from urllib.parse import quote
 SCHEME = "paddle-auth-v1"
 NONCE = "x-paddle-nonce"
 BODY_DIGEST = "x-paddle-content-sha256"
+STREAMED = "streamed"
+REPEATED_KEY = "x-paddle-idempotency-key"  # the idempotency key of a signed request
 DEFAULT_EXPIRES_S = 1800
 MAX_EXPIRES_S = 24 * 3600
 CLOCK_SKEW_S = 300  # how far ahead of ours a client's clock may be
@@ -235,7 +239,8 @@ def verify(claim: Claim, request: Signed, sk: str, *, now_s: int) -> Proven:
     if listed and "host" not in listed:
         raise BadSignature("unsigned_header", "host must be among the signed headers")
     nonce, digest = covered.get(NONCE, ""), covered.get(BODY_DIGEST, "")
-    if len(nonce) > MAX_NONCE or (digest and not _SIGNATURE.fullmatch(digest)):
+    is_digest = not digest or digest == STREAMED or _SIGNATURE.fullmatch(digest)
+    if len(nonce) > MAX_NONCE or not is_digest:
         raise BadSignature("malformed", f"{NONCE} or {BODY_DIGEST} is not as it should be")
     return Proven(claim.ak, nonce, digest, claim.signature, good_until_s)
 
@@ -244,6 +249,8 @@ def check_body(proven: Proven, body: bytes) -> None:
     """Refuse a body other than the signed one; an old signature says nothing about it."""
     if not proven.body_sha256:
         return
+    if proven.body_sha256 == STREAMED:
+        raise BadSignature("body", "the body of this request must be signed")
     found = hashlib.sha256(body).hexdigest()
     if not hmac.compare_digest(found.encode(), proven.body_sha256.encode()):
         raise BadSignature("body", "the body is not the one that was signed")

@@ -58,7 +58,7 @@ class Scripted:
                     raise self.answer
                 yield from self.answer
 
-            def close(self) -> None:
+            def interrupt(self) -> None:
                 client.held.set()
 
         yield Stream()

@@ -15,6 +15,7 @@ from paddlecloud.wire.signing import (
     CLOCK_SKEW_S,
     MAX_EXPIRES_S,
     NONCE,
+    STREAMED,
     AccessKey,
     BadSignature,
     Proven,
@@ -299,6 +300,14 @@ def test_a_complete_signature_covers_body_and_nonce() -> None:
     check_body(found, b"{}")
     with pytest.raises(BadSignature) as caught:
         check_body(found, b"[]")
+    assert caught.value.reason == "body"
+
+
+def test_a_streamed_body_is_for_those_who_compare_it_otherwise() -> None:
+    found = proven(replace(REQUEST, headers={**HEADERS, NONCE: "n1", BODY_DIGEST: STREAMED}))
+    assert (found.is_complete, found.body_sha256) == (True, STREAMED)
+    with pytest.raises(BadSignature) as caught:
+        check_body(found, b"")
     assert caught.value.reason == "body"
 
 

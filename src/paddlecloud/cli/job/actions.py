@@ -1,4 +1,4 @@
-"""`paddlecloud job state|info|list|kill|rerun|delete|replace`: asking about jobs, ordering them.
+"""`paddlecloud job state|info|list|kill|rerun|delete|replace|favorite`: asking and ordering.
 
 Ids may be repeated and separated by commas or blanks; a name does as well as an id. An order for
 several jobs is carried out for all that can be; the answer names the others and the exit code is 1.
@@ -16,6 +16,7 @@ from paddlecloud.forms.faults import FaultList
 from paddlecloud.forms.go_flags import Flag, Kind, Parsed
 from paddlecloud.forms.long_flags import parse
 from paddlecloud.forms.pods import parse_pods
+from paddlecloud.wire.job_words import ENDED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +46,10 @@ LIST_FLAGS = (
     Flag(("--job-name",), value="NAME", meaning="only jobs of this name"),
     JSON,
 )
+FAVORITE_FLAGS = (
+    Flag(("--remove",), Kind.BOOL, meaning="take the mark away"),
+    JSON,
+)
 
 
 def _parsed(session: JobSession, flags: Sequence[Flag]) -> Parsed:
@@ -61,7 +66,10 @@ def ids_of(words: Iterable[str]) -> list[str]:
 
 
 def _ids(session: JobSession) -> list[str]:
-    ids = ids_of(_parsed(session, (JSON,)).positionals)
+    return _some(session, ids_of(_parsed(session, (JSON,)).positionals))
+
+
+def _some(session: JobSession, ids: list[str]) -> list[str]:
     if not ids:
         raise InvalidInput(
             f"{session.action} which job?", hint=f"usage: paddlecloud job {session.action} JOB_ID"
@@ -81,7 +89,7 @@ def _one_id(session: JobSession) -> str:
 
 def _is_killing(session: JobSession, job: JobShape) -> bool:
     """Whether somebody asked for its end and it has not come yet."""
-    if job["phase"] in answers.ENDED:
+    if job["phase"] in ENDED:
         return False
     return any(
         event["reason"] == "KillAsked" and event["run"] == job["run"]
@@ -130,10 +138,8 @@ def list_jobs(session: JobSession) -> int:
 
 
 def _page(session: JobSession, asked: Parsed, skip: int, size: int) -> list[JobWithSpecShape]:
-    if asked.text("type") == "favorite":
-        return []  # nobody can mark one
     jobs: list[JobWithSpecShape] = []
-    for job in _matching(session, asked.text("job-name")):
+    for job in _matching(session, asked.text("job-name"), asked.text("type") or "normal"):
         if skip > 0:
             skip -= 1
             continue
@@ -143,11 +149,11 @@ def _page(session: JobSession, asked: Parsed, skip: int, size: int) -> list[JobW
     return jobs
 
 
-def _matching(session: JobSession, name: str) -> Iterator[JobWithSpecShape]:
+def _matching(session: JobSession, name: str, kind: str) -> Iterator[JobWithSpecShape]:
     """Newest first. The name a user gave is in the specification, which a list does not bring."""
     # What such a job is called here, but for its end.
     plain = plain_job_name(name, "000000")[:-6]
-    for job in session.client.list_jobs("all"):
+    for job in session.client.list_jobs("all", kind=kind):
         if name and job["name"] != name and not job["name"].startswith(plain):
             continue
         whole = session.client.get(job["id"])
@@ -198,14 +204,25 @@ class _Refused(PaddleCloudError):
     code = "refused"
 
 
+def favorite(session: JobSession) -> int:
+    """Mark jobs for `list --type favorite`, or take the marks away."""
+    parsed = _parsed(session, FAVORITE_FLAGS)
+    is_marked = not parsed.switch("remove")
+    return _order(
+        session,
+        lambda ref: session.client.mark(_id_of(session, ref), is_marked),
+        ids_of(parsed.positionals),
+    )
+
+
 def _id_of(session: JobSession, ref: str) -> str:
     return session.client.get(ref)["id"]
 
 
-def _order(session: JobSession, give: Any) -> int:
+def _order(session: JobSession, give: Any, ids: list[str] | None = None) -> int:
     done: list[str] = []
     failed: list[dict[str, str]] = []
-    for ref in _ids(session):
+    for ref in _ids(session) if ids is None else _some(session, ids):
         try:
             give(ref)
             done.append(ref)

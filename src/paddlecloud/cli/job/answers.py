@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping, Sequence
 
 from paddlecloud.cli import times
+from paddlecloud.wire import job_words
+from paddlecloud.wire.job_words import status_word
 from paddlecloud.wire.job_workspace import command_of
 
 TYPE_CHECKING = False
@@ -21,31 +23,7 @@ if TYPE_CHECKING:
 READY = "Congratulations! The new job is ready for training"
 ABORTED = "Oops...The job submission aborted due to error, "
 NO_DATA = "No data."
-# The annotation with the name a user gave; the platform's own name is unique and plain.
-JOB_NAME = "job-name"
-
-_STATUS = {
-    "Submitted": "submit",
-    "Starting": "schedule",
-    "Queued": "queue",
-    "Preempted": "queue",
-    "Suspended": "queue",
-    "Running": "running",
-    "Rescaling": "running",
-    "Succeeded": "success",
-    "Failed": "fail",
-    "Killed": "killed",
-    # `timeout` is a word of the public trial; scripts of this client wait for `killed`.
-    "TimedOut": "killed",
-}
-ENDED = frozenset({"Succeeded", "Failed", "Killed", "TimedOut"})
 _STARS = "*" * 27
-
-
-def status_word(phase: str, *, is_killing: bool = False) -> str:
-    if is_killing and phase not in ENDED:
-        return "killing"
-    return _STATUS.get(phase, "running")
 
 
 def as_json(value: object) -> str:
@@ -58,14 +36,17 @@ def envelope(data: object, *, code: int = 0, message: str = "success") -> dict[s
 
 def name_of(job: Mapping[str, Any]) -> str:
     """The name the user gave."""
-    notes: Mapping[str, str] = job.get("spec", {}).get("annotations", {})
-    return notes.get(JOB_NAME) or str(job["name"])
+    return job_words.name_of(_notes(job), str(job["name"]))
 
 
 def group_of(job: Mapping[str, Any]) -> str:
     """Every account is a group of its own."""
+    return job_words.group_of(_notes(job), str(job["account"]))
+
+
+def _notes(job: Mapping[str, Any]) -> Mapping[str, str]:
     notes: Mapping[str, str] = job.get("spec", {}).get("annotations", {})
-    return notes.get("group") or str(job["account"])
+    return notes
 
 
 def used_s(job: Mapping[str, Any]) -> int:

@@ -1,7 +1,8 @@
 """What stands between `job` and the action: which server, which keys, whose answers.
 
 It promises the precedence of the old client: `--server` and `--port` together, else the file
-`~/.paddlecli/config`, else what every other verb uses. Read by `verb`. It makes no connection.
+`~/.paddlecli/config`, else what every other verb uses; and the same for `--ak` and `--sk`, with
+which requests are signed. Read by `verb`. It makes no connection.
 """
 
 from __future__ import annotations
@@ -49,11 +50,13 @@ class JobSession(Session):
     def profile(self) -> Profile:
         from paddlecloud.sdk.config import load_profile
 
-        return load_profile(
+        profile = load_profile(
             path=self.parsed.text("config"),
             datacenter=self.parsed.text("datacenter"),
             endpoint=self.parsed.text("endpoint") or self._old_endpoint(),
         )
+        profile.ak, profile.sk = self._keys()
+        return profile
 
     def _old_endpoint(self) -> str:
         """By the flags or the file of the old client; empty: as every other verb."""
@@ -72,6 +75,24 @@ class JobSession(Session):
             return ""
         return files.endpoint(stored.host, stored.port or files.DEFAULT_PORT)
 
+    def _keys(self) -> tuple[str, str]:
+        """By the flags, if there are both, or the file; empty: logged in as every other verb."""
+        from paddlecloud.sdk import paddlecli_files as files
+
+        pair = self.parsed.text("ak"), self.parsed.text("sk")
+        if all(pair):
+            return pair
+        if os.environ.get("PADDLECLOUD_TOKEN"):  # meant for this very command
+            return "", ""
+        stored = files.read(files.config_file())
+        if not (stored.ak and stored.sk):
+            return "", ""
+        where = files.config_file()
+        return (
+            files.check_key(stored.ak, f"user_ak in {where}"),
+            files.check_key(stored.sk, f"user_sk in {where}"),
+        )
+
     def debug(self, error: BaseException) -> None:
         """With --debug, where an error came from."""
         if self.parsed.switch("debug") or os.environ.get("PADDLECLOUD_DEBUG"):
@@ -80,7 +101,7 @@ class JobSession(Session):
             traceback.print_exception(error)
 
     def check_keys(self) -> None:
-        """Keys are checked for their shape; the server does not know any yet, and that is said."""
+        """Keys are checked for their shape, before anything is done."""
         from paddlecloud.sdk import paddlecli_files as files
 
         given = [(key, self.parsed.given[key]) for key in ("ak", "sk") if key in self.parsed]
@@ -88,8 +109,6 @@ class JobSession(Session):
             files.check_key(each.text, each.written)
         if len(given) == 1:
             self.note(f"note: {given[0][1].written} is used only together with its other half")
-        elif given:
-            self.note("note: this server has no access keys; logged in as ~/.paddle/config says")
 
 
 def split(words: list[str]) -> JobSession:

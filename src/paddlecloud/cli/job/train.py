@@ -16,9 +16,8 @@ from paddlecloud.cli.job.connection import JobSession
 from paddlecloud.core import jobspec
 from paddlecloud.core.errors import InvalidInput, NotFound, PaddleCloudError
 from paddlecloud.core.jobspec import JobSpec
-from paddlecloud.core.names import plain_job_name
 from paddlecloud.forms import config_ini, rest_v1, train_flags
-from paddlecloud.forms.effective import LAUNCHER, effective
+from paddlecloud.forms.effective import effective
 from paddlecloud.forms.faults import FaultList
 from paddlecloud.forms.train_flags import HINT, Training
 from paddlecloud.wire import job_workspace
@@ -133,7 +132,7 @@ def _submit(session: JobSession, training: Training, is_quiet: bool) -> dict[str
             for path in taken:
                 session.say(f"uploading {path}")
             session.flush()
-        form = dict(rest_v1.render(as_sent(spec, training.code_uri, os.urandom(3).hex())))
+        form = dict(rest_v1.render(job_workspace.as_sent(spec, os.urandom(3).hex())))
         job = session.client.submit(form, package=folder)
     # The list of jobs does not say it, and the answer is about the user's own words.
     return {**job, "spec": {"annotations": dict(spec.annotations)}}
@@ -165,22 +164,6 @@ def _check_algorithm(session: JobSession, algorithm: str) -> None:
         words = f"--algo-id {algorithm}: there is no such algorithm you may use"
         hint = "paddlecloud algo list shows them, paddlecloud algo create makes one"
         raise NotFound(words, hint=hint) from error
-
-
-def as_sent(spec: JobSpec, code_uri: str, suffix: str) -> JobSpec:
-    """The spec the platform runs: a plain unique name, and the start script around the command."""
-    env = {"PADDLE_JOB_NAME": spec.name, **spec.env}
-    if code_uri:
-        env[job_workspace.CODE_URI] = code_uri
-    if LAUNCHER in spec.annotations:
-        env[job_workspace.LAUNCHER] = spec.annotations[LAUNCHER]
-    return replace(
-        spec,
-        name=plain_job_name(spec.name, suffix),
-        entry=job_workspace.entry(spec.entry),
-        env=env,
-        annotations={**spec.annotations, answers.JOB_NAME: spec.name},
-    )
 
 
 # --- only showing ----------------------------------------------------------------------------

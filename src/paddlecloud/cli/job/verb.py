@@ -28,7 +28,7 @@ Examples:
       --pods "pod=job-4f1c09d2a7b35e60-trainer-1,host=127.0.0.3"
 """
 FLAGS = connection.FLAGS
-ACTIONS = ("train", "state", "list", "rerun", "info", "kill", "delete", "replace")
+ACTIONS = ("train", "state", "list", "rerun", "info", "kill", "delete", "replace", "favorite")
 
 # As that program printed it.
 OLD_HELP = """\
@@ -87,6 +87,7 @@ def run(session: JobSession) -> int:
         "rerun": actions.rerun,
         "delete": actions.delete,
         "replace": actions.replace,
+        "favorite": actions.favorite,
     }
     try:
         session.check_keys()
@@ -123,6 +124,8 @@ def show_help(words: list[str]) -> int:
         flags, usage = train_options.FLAGS, "--job-name NAME --start-cmd COMMAND [options]"
     elif action == "list":
         flags, usage = actions.LIST_FLAGS, "[options]"
+    elif action == "favorite":
+        flags, usage = actions.FAVORITE_FLAGS, "[options] JOB_ID ..."
     elif action == "replace":
         flags, usage = (actions.PODS, actions.JSON), '[options] JOB_ID --pods "pod=P,host=H;..."'
     lines = [f"usage: paddlecloud job {action} {usage}", "", "optional arguments:"]

@@ -81,6 +81,8 @@ class Plane:
 
     def _choose(self) -> Endpoint:
         main = self.transport.endpoint
+        if self.transport.is_signing:
+            return main  # it checks signatures and passes on; the data port knows tokens only
         offered = data_endpoint(main, self.transport.call("GET", routes.STATUS))
         if offered is None:
             return main
@@ -249,6 +251,10 @@ class Lane:
             raise Interrupted
         try:
             payload: Any = body
+            covered = body if isinstance(body, bytes) else None
+            headers = self.plane.transport.signed(
+                connection.endpoint, method, path, headers, covered
+            )
             if not isinstance(payload, bytes):
                 payload = _until_answered(connection, payload(), self.plane.stall_timeout_s)
             response = connection.request(method, path, headers, payload, timeout_s=timeout_s)

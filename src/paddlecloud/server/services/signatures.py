@@ -26,13 +26,14 @@ from paddlecloud.server.process import here
 from paddlecloud.server.services import access_keys, logins
 from paddlecloud.server.services.access_keys import Known
 from paddlecloud.wire import signing
-from paddlecloud.wire.routes import IDEMPOTENCY_KEY, JOB_SERVICE
+from paddlecloud.wire.routes import IDEMPOTENCY_KEY, JOB_SERVICE, PFS_BLOBS, PFS_UPLOAD
 from paddlecloud.wire.signing import BadSignature, Claim, Proven, Signed
 
 log = logging.getLogger(__name__)
 
 REQUEST_ID = "request-id"
-SIGNED_KEY = "x-paddle-idempotency-key"
+# Bytes that are only taken as what a later, signed request calls them by their digest.
+_STREAMS = (PFS_BLOBS, PFS_UPLOAD)
 _MAX_REQUEST_ID = 128
 _MAX_PAIRS = 200
 _SWEEP_EVERY = 200
@@ -124,16 +125,17 @@ def _principal(ak: str, known: Known) -> Principal:
 
 
 def _take_complete(request: Request, proven: Proven) -> None:
-    if request.is_read:
+    is_streamed = proven.body_sha256 == signing.STREAMED and request.route.path in _STREAMS
+    if request.is_read or (proven.body_sha256 == signing.STREAMED and not is_streamed):
         try:
             signing.check_body(proven, request.body)
         except BadSignature as error:
             raise NotLoggedIn(str(error)) from None
-    request.body_sha256 = proven.body_sha256
+    request.body_sha256 = "" if is_streamed else proven.body_sha256
     _spend(proven)
     # Only what is signed may say that a request was made before.
     headers = dict(request.headers)
-    headers[IDEMPOTENCY_KEY.lower()] = headers.get(SIGNED_KEY, "")
+    headers[IDEMPOTENCY_KEY.lower()] = headers.get(signing.REPEATED_KEY, "")
     request.headers = headers
 
 
