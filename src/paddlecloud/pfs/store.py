@@ -10,7 +10,6 @@ quotas and locks are in its memory. The plain tree is the truth; the index may b
 from __future__ import annotations
 
 import dataclasses
-import fcntl
 import os
 import secrets
 import stat
@@ -18,7 +17,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from paddlecloud.core.errors import Conflict, InvalidInput, OutOfSpace, Unavailable
+from paddlecloud.core.errors import Conflict, InvalidInput, OutOfSpace
 from paddlecloud.pfs import changing, comparing, listing, promises
 from paddlecloud.pfs.batches import MOST_FILES, Batch
 from paddlecloud.pfs.copying import Copying
@@ -31,6 +30,7 @@ from paddlecloud.pfs.leftovers import Leftovers
 from paddlecloud.pfs.owners import Owner, Places
 from paddlecloud.pfs.publishing import Services
 from paddlecloud.pfs.relative_names import split
+from paddlecloud.pfs.root_lock import RootLock
 from paddlecloud.pfs.shapes import (
     Comparison,
     Content,
@@ -67,7 +67,7 @@ class Store:
         self.places = Places(Path(root), datacenters)
         self.sync = sync
         self.promises = promises.Promises(promises.WORST, tried=False)
-        self._lock_fd = -1
+        self._lock = RootLock(self.places)
         self._left_over = Leftovers(self.places.hidden / "parts")
         self._clock = clock
         self._swept_at_s = self._blobs_swept_at_s = clock()
@@ -78,7 +78,7 @@ class Store:
         """Check what the storage promises, take up unfinished uploads, delete leftovers."""
         with named(str(self.places.root)):
             self.places.make()
-            self._take_lock()
+            self._lock.take()
         try:
             self.promises = promises.check(self.places.hidden, sync=self.sync)
             self.index = Index(self.places.hidden / "index.db")
@@ -91,39 +91,19 @@ class Store:
             self._uploads.take_up()
             self._left_over.find(self._uploads)
         except BaseException:
-            self._drop_lock()
+            self._lock.drop()
             raise
         return self
 
     def close(self) -> None:
         self.index.close()
-        self._drop_lock()
+        self._lock.drop()
 
     def __enter__(self) -> Store:
         return self.open()
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _take_lock(self) -> None:
-        self._lock_fd = os.open(
-            self.places.hidden / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-        )
-        try:
-            fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._drop_lock()
-            raise Unavailable(
-                f"another file server already serves {self.places.root}",
-                hint="stop it first, or give this one another root",
-            ) from None
-        except OSError:
-            pass  # storage without locks: that there is one server only is up to the operator
-
-    def _drop_lock(self) -> None:
-        if self._lock_fd >= 0:
-            os.close(self._lock_fd)
-            self._lock_fd = -1
 
     def check(self, owner: Owner, path: PfsPath, *, to_write: bool = False) -> None:
         """Whether the caller may go there; by the path alone."""
