@@ -218,7 +218,7 @@ def test_the_engine_is_told_and_a_dry_run_asks_the_planner(server, name):
     ((mate, member),) = people(server, "mate")
     make(server, name, limit={"replicas": 1})
     add(server, name, mate)
-    assert _try(member, group=name).status == 201
+    member.wait(_try(member, group=name).json["id"], "running")
     body = {"name": "dry", "entry": "fake", "mode": "single", "group": name}
     answer = member.post("/api/v2/jobs?dry_run=1", body).json
     assert answer["spec"]["group"] == name
@@ -226,6 +226,31 @@ def test_the_engine_is_told_and_a_dry_run_asks_the_planner(server, name):
         "later",
         f"the limit of group {name}, 1 replicas, is used: 1 of 1",
     )
+
+
+def test_who_left_a_group_does_not_run_its_jobs_again(server, name):
+    ((mate, member),) = people(server, "mate")
+    make(server, name)
+    add(server, name, mate)
+    job = member.submit("once", "fake", group=name)
+    assert (job["group"], member.wait(job["id"])["phase"]) == (name, "Succeeded")
+    again = f"/api/v2/jobs/{job['id']}/rerun"
+    assert member.post(again, {}).status == 201
+    member.wait(job["id"])
+    server.admin.post(f"{GROUPS}/{name}/members/remove", {"account": mate})
+    answer = member.post(again, {})
+    assert (answer.status, answer.json["hint"]) == (
+        409,
+        f"submit it again with --group, one of: {mate}",
+    )
+
+
+def test_a_group_runs_only_where_it_is_attached(server, name):
+    ((mate, member),) = people(server, "mate")
+    make(server, name, clusters=["local"])
+    add(server, name, mate)
+    groups = member.get("/api/v2/clusters").json["items"][0]["groups"]
+    assert [group["name"] for group in groups] == [mate, name]
 
 
 # --- sharing ------------------------------------------------------------------------------------

@@ -69,6 +69,11 @@ def _head(job: JobWithSpecShape, runs: int) -> str:
     return f"{job['name']}  {job['phase']}  {detail} {counts}"
 
 
+def _who(job: JobWithSpecShape) -> str:
+    group = job.get("group") or job["account"]
+    return job["account"] + (f" (group {group})" if group != job["account"] else "")
+
+
 def _facts(job: JobWithSpecShape) -> list[tuple[str, str]]:
     sizes = ", ".join(
         f"{counts['wanted']} {role}{'s' if counts['wanted'] != 1 else ''}"
@@ -77,7 +82,7 @@ def _facts(job: JobWithSpecShape) -> list[tuple[str, str]]:
     )
     rows = [
         ("id", job["id"]),
-        ("account", f"{job['account']} on {job['cluster']}, priority {job['priority']}"),
+        ("account", f"{_who(job)} on {job['cluster']}, priority {job['priority']}"),
         ("shape", f"{job['mode']}: {sizes}; {job['cpu']} cpu, {job['memory']}, {job['gpu']} gpu"),
         ("entry", str(job["spec"].get("entry") or job["spec"].get("topology") or "")),
         ("submitted", times.for_reading(job["submitted_at"])),

@@ -138,7 +138,7 @@ def _wide(number: int, job: JobShape) -> Row:
         job["cpu"],
         str(job["gpu"]),
         times.age(job["submitted_at"]),
-        job["account"],
+        job.get("group") or job["account"],
         job["reason"],
     )
 

@@ -44,6 +44,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "controller": ("controller", PLATFORM, "run the operator for Kubernetes in the foreground"),
     "manifests": ("manifests", PLATFORM, "print what a Kubernetes cluster needs, for kubectl"),
     "account": ("account", ADMIN, "add and list accounts, set quota, make tokens and certificates"),
+    "group": ("group", ADMIN, "groups: who is in them, what they may use and what is idle"),
     "runtime": ("runtime", ADMIN, "add, install and list Python environments for jobs"),
     "config": ("config", CLIENT, "show or switch the datacenter in use"),
     "token": ("token", CLIENT, "the named key pairs of the second client"),

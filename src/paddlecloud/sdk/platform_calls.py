@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from paddlecloud.sdk.group_calls import GroupCalls
 from paddlecloud.sdk.http import query
 from paddlecloud.sdk.transport import Transport
 from paddlecloud.wire import routes
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 LONG_POLL_MARGIN_S = 20.0
 
 
-class PlatformCalls:
+class PlatformCalls(GroupCalls):
     """The calls of an administrator and of everyone about themselves."""
 
     def __init__(self, transport: Transport) -> None:

@@ -148,7 +148,8 @@ class FailureShape(TypedDict):
 
 
 class JobShape(TypedDict):
-    """A job as lists show it. `cpu`, `memory`, `gpu` are of the whole job."""
+    """A job as lists show it. `cpu`, `memory`, `gpu` are of the whole job; `group` is whose quota
+    it counts against, empty if that group is gone."""
 
     id: str
     name: str
@@ -156,6 +157,7 @@ class JobShape(TypedDict):
     phase: str
     reason: str
     account: str
+    group: str
     cluster: str
     mode: str
     priority: str

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from paddlecloud.core import jobspec
-from paddlecloud.core.errors import CannotFit, InvalidInput, NotFound, Unavailable
+from paddlecloud.core.errors import CannotFit, Conflict, InvalidInput, NotFound, Unavailable
 from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.core.phases import ACTIVE, Phase
 from paddlecloud.core.resources import format_cpu, format_memory
@@ -27,6 +27,7 @@ from paddlecloud.server.database import fetch, writing
 from paddlecloud.server.exchange import rfc3339
 from paddlecloud.server.groups import models
 from paddlecloud.server.groups.models import Membership
+from paddlecloud.server.jobs.models import Job
 from paddlecloud.server.process import here
 
 UNITS = ("cpu_milli", "memory_bytes", "gpu", "replicas")  # of `LIMITS`
@@ -136,6 +137,32 @@ def _usable(caller: Principal, asked: str) -> models.Group:
         hint = f"groups you may use: {', '.join(usable)}"
         raise InvalidInput(words, field="group", hint=hint)
     return row
+
+
+def check_rerun(job: Job) -> None:
+    """Who is no longer in a job's group does not run it again there."""
+    name = name_of(job.group_id)
+    usable = names_of(job.account_id, Membership.OWNER, Membership.MEMBER)
+    if name not in usable:
+        why = f"its owner is no longer in group {name}" if name else "its group is gone"
+        raise Conflict(
+            f"{job.name} cannot run again: {why}",
+            hint="submit it again with --group, one of: " + ", ".join(usable),
+        )
+
+
+_names: dict[int, str] = {}  # by id; a group's name never changes, nor is its id used again
+
+
+def name_of(group_id: int | None) -> str:
+    """Empty for a group that is gone."""
+    if group_id is None:
+        return ""
+    name = _names.get(group_id)
+    if name is None:
+        rows = fetch("SELECT name FROM groups_group WHERE id = %s", (group_id,))
+        name = _names[group_id] = rows[0][0] if rows else ""
+    return name
 
 
 def id_of(name: str) -> int | None:

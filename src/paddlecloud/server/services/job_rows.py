@@ -22,12 +22,12 @@ from paddlecloud.core.resources import format_cpu, format_memory
 from paddlecloud.server.authentication import Principal
 from paddlecloud.server.database import fetch
 from paddlecloud.server.exchange import rfc3339
-from paddlecloud.server.services import sharing
+from paddlecloud.server.services import groups, sharing
 
 _COLUMNS = (
     "j.id, j.name, j.run, j.phase, j.reason, j.cluster, j.mode, j.priority, j.submitted_at,"
     " j.started_at, j.ended_at, j.revision, j.counts, j.granted, j.cpu_milli, j.memory_bytes,"
-    " j.gpu, j.restarts, j.max_restarts, j.package, j.failure"
+    " j.gpu, j.restarts, j.max_restarts, j.package, j.failure, j.group_id"
 )
 _PRIORITY_WORDS = {int(priority): priority.word for priority in Priority}
 _MAX_QUEUE = 20_000
@@ -43,6 +43,7 @@ def _shape(row: tuple[Any, ...], account: str, positions: dict[str, int]) -> dic
         "phase": row[3],
         "reason": row[4],
         "account": account,
+        "group": groups.name_of(row[21]),
         "cluster": row[5],
         "mode": row[6],
         "priority": _PRIORITY_WORDS[row[7]],
@@ -144,9 +145,9 @@ def read(job_id: str, *, with_spec: bool = False) -> dict[str, Any]:
     )
     if not rows:
         raise _missing(job_id)
-    job = _shapes(rows, rows[0][22])[0]
+    job = _shapes(rows, rows[0][23])[0]
     if with_spec:
-        job["spec"] = msgspec.Raw(rows[0][21].encode())
+        job["spec"] = msgspec.Raw(rows[0][22].encode())
     return job
 
 

@@ -16,6 +16,7 @@ from paddlecloud.server.exchange import Request
 from paddlecloud.server.jobs.models import Job, Run
 from paddlecloud.server.process import here
 from paddlecloud.server.services import (
+    groups,
     idempotency,
     job_rows,
     locating,
@@ -95,6 +96,7 @@ def _next_run(job_id: str, by: str) -> Job:
             hint=f"paddlecloud kill {job.name}, then run it again",
         )
     submitting.check_name_free(job.account_id, job.name)
+    groups.check_rerun(job)
     package = job.package
     if job.package_digest:
         if not packages.exists(job.account_id, job.package_digest):

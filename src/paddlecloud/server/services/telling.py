@@ -1,15 +1,17 @@
 """Tells engines the limits of accounts and the groups: all of them, whenever one has changed.
 
-Each engine is told in its own time, off the request's path, so a slow one delays nothing but
-itself. What is told is read when the engine listens, one telling after the other: an older state
-never comes after a newer one. Before an engine starts it is told once and waited for, so that
-nothing is planned without limits. Called by `quotas`, `groups` and at the start.
+An engine that listens has been told when the change is answered; a slow one is told in its own
+time and delays nothing but itself. What is told is read when the engine listens, one telling after
+the other: an older state never comes after a newer one. Before an engine starts it is told once and
+waited for, so that nothing is planned without limits. Called by `quotas`, `groups` and the start.
 """
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
+import time
 from collections import defaultdict
 
 from paddlecloud.core.errors import Unavailable
@@ -19,13 +21,20 @@ from paddlecloud.server.process import here
 
 log = logging.getLogger(__name__)
 
+_PATIENCE_S = 0.5
 _turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)  # by cluster
 
 
 def tell_engines() -> None:
     process = here()
+    told = []
     for engine in process.engines:
-        process.asking.submit(_tell, (engine,), _noted)
+        done = threading.Event()
+        told.append(done)
+        process.asking.submit(_tell, (engine,), functools.partial(_noted, done))
+    deadline = time.monotonic() + _PATIENCE_S
+    for done in told:
+        done.wait(max(0.0, deadline - time.monotonic()))
 
 
 def tell_before_start() -> None:
@@ -46,7 +55,8 @@ def _tell(engine: Engine) -> None:
         engine.set_groups(groups.all_on(engine.cluster))
 
 
-def _noted(result: object, error: BaseException | None) -> None:
+def _noted(done: threading.Event, result: object, error: BaseException | None) -> None:
+    done.set()
     if error is not None:
         log.error("an engine was not told its limits", exc_info=error)
         forget_broken_connection()
