@@ -186,6 +186,21 @@ def test_everybody_their_own_and_an_administrator_anyones(server: Running, user:
     assert server.admin.post(f"/api/v2/accounts/{name}/keys", {}).status == 201
 
 
+def test_a_key_whose_secret_cannot_be_read_is_refused_until_it_is_rotated(
+    make_server: Callable[..., Running],
+) -> None:
+    server = make_server().start()
+    key = signer(server.admin)
+    server.stop()
+    (server.state / "secrets" / "access-keys").write_text("another")
+    server.start()
+    key.port = server.port
+    answer = key.complete("GET", WHOAMI)
+    assert (answer.status, "not known" in answer.json["message"]) == (401, True)
+    made_again = rotate(server.admin, ak=key.ak).json
+    assert Signer(server.port, key.ak, made_again["sk"]).complete("GET", WHOAMI).status == 200
+
+
 # --- scopes ------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import http.client
+import json
 import time
 import uuid
 from collections.abc import Callable
@@ -273,6 +276,25 @@ def test_legacy_changes_need_a_request_id(key: Signer) -> None:
     body = {"jobIds": ["x"], "opType": "Kill"}
     answer = key.legacy("PUT", "/v1/job", body, headers={"request-id": ""})
     assert (answer.status, answer.json["field"]) == (400, "request-id")
+
+
+def test_a_signed_md5_covers_the_body(key: Signer) -> None:
+    body = {"jobIds": ["x"], "opType": "Kill"}
+    right = hashlib.md5(json.dumps(body).encode()).digest()
+    for given in (right.hex(), base64.b64encode(right).decode()):
+        answer = key.legacy("PUT", "/v1/job", body, headers={"content-md5": given})
+        assert answer.status == 404
+    answer = key.legacy("PUT", "/v1/job", body, headers={"content-md5": "0" * 32})
+    assert (answer.status, "content-md5" in answer.json["message"]) == (401, True)
+
+
+def test_a_body_that_is_not_signed_is_taken_only_where_its_digests_are(key: Signer) -> None:
+    data = b"{}"
+    for target, status in (("/api/v2/jobs", 401), ("/api/v2/pfs/blobs?files=0&bytes=0", 400)):
+        headers = key.headers(data, uuid.uuid4().hex)
+        headers["x-paddle-content-sha256"] = "streamed"
+        headers["Authorization"] = authorization(key.ak, key.sk, "POST", target, headers)
+        assert key.send("POST", target, headers, data).status == status
 
 
 def test_legacy_signatures_can_be_switched_off(lenient: Callable[..., Signer]) -> None:

@@ -17,6 +17,7 @@ _LOOKING = ("GET", "HEAD")
 _ASKING = (routes.PFS_COMPARE, routes.PFS_FETCH)
 _WORKING = (
     routes.JOBS,
+    routes.ALGORITHMS,
     routes.PFS,
     routes.V1_JOBS,
     routes.V1_FILE,

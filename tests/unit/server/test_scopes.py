@@ -23,6 +23,8 @@ def row(method: str, path: str, access: Access = Access.USER) -> Route:
         ("POST", routes.JOBS, False, True),
         ("POST", routes.JOB_CANCEL, False, True),
         ("POST", routes.PFS_SNAPSHOTS, False, True),
+        ("POST", routes.ALGORITHMS, False, True),
+        ("POST", routes.GROUPS, False, False),
         ("PUT", routes.SERVICE_JOB, False, True),
         ("POST", routes.SERVICE_FILE, False, True),
         ("POST", routes.ACCOUNT_KEYS, False, False),

@@ -1,4 +1,5 @@
-"""Accounts, limits and tokens in the admin site. Tokens are only shown and revoked here."""
+"""Accounts, limits and tokens in the admin site. Tokens are only shown and revoked here, access
+keys only shown."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from django.http import HttpRequest
 from paddlecloud.core import names
 from paddlecloud.core.errors import Conflict
 from paddlecloud.server.accounts.models import (
+    AccessKey,
     Account,
     ApiToken,
     ClientCertificate,
@@ -129,6 +131,25 @@ class ClientCertificateAdmin(admin.ModelAdmin):  # type: ignore[misc]
 
     list_display = ("serial", "account", "reason")
     search_fields = ("account__username", "serial")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(AccessKey)
+class AccessKeyAdmin(admin.ModelAdmin):  # type: ignore[misc]
+    """To look at; `paddlecloud account revoke NAME --key AK` ends one."""
+
+    list_display = ("ak", "account", "name", "scope", "reason")
+    list_filter = ("scope",)
+    search_fields = ("account__username", "ak", "name")
+    exclude = ("sealed", "previous")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -9,6 +9,7 @@ remembered in between, so what is ended here is refused from the moment of the a
 from __future__ import annotations
 
 import hmac
+import logging
 import re
 import secrets
 import time
@@ -26,6 +27,8 @@ from paddlecloud.server.exchange import rfc3339
 from paddlecloud.server.process import here
 from paddlecloud.server.secretfiles import secret_text
 from paddlecloud.server.services import credentials
+
+log = logging.getLogger(__name__)
 
 MOST_KEYS = 50  # good ones of one account
 MAX_OVERLAP_S = 30 * 86400
@@ -57,6 +60,15 @@ def _about(ak: str) -> str:
     return f"access key {ak}"
 
 
+def _opened(ak: str, sealed: str) -> str:
+    """The secret; empty if it can no longer be read, so that nothing is signed with it."""
+    try:
+        return sealing.unseal(_master(), sealed, _about(ak))
+    except sealing.NotSealed as error:
+        log.error("the secret of access key %s cannot be read (%s): rotate it", ak, error)
+        return ""
+
+
 def look_up(ak: str) -> Known | None:
     rows = fetch(
         "SELECT a.id, a.username, a.is_staff, a.is_active, k.scope, k.sealed, k.previous,"
@@ -68,7 +80,7 @@ def look_up(ak: str) -> Known | None:
         return None
     row = rows[0]
     kept = [row[5]] + ([row[6]] if row[6] and row[7] > time.time() else [])
-    opened = tuple(sealing.unseal(_master(), text, _about(ak)) for text in kept)
+    opened = tuple(secret for text in kept if (secret := _opened(ak, text)))
     return Known(row[0], row[1], bool(row[2]), bool(row[3]), row[4], opened, row[8], row[9])
 
 
@@ -124,7 +136,7 @@ def _is_same(there: AccessKey, account: Account, sk: str) -> bool:
     """Whether this very pair was made before: the answer that told it may have been lost."""
     if there.account_id != account.pk or there.revoked_at is not None:
         return False
-    return sealing.unseal(_master(), there.sealed, _about(there.ak)) == sk
+    return _opened(there.ak, there.sealed) == sk
 
 
 def _new_pair(account_id: int, key: str) -> tuple[str, str]:
@@ -183,7 +195,7 @@ def rotate(account: Account, ak: str, *, overlap_s: float, key: str = "") -> dic
         row = _row(account, ak)
         if row.revoked_at is not None:
             raise Conflict(f"the access key {ak} is revoked", field="ak", hint="make a new one")
-        if sealing.unseal(_master(), row.sealed, _about(ak)) != sk:  # else: asked a second time
+        if _opened(ak, row.sealed) != sk:  # else: asked a second time
             now = time.time()
             row.previous = row.sealed if overlap_s else ""
             row.previous_until = now + overlap_s if overlap_s else 0.0

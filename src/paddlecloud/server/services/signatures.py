@@ -9,6 +9,7 @@ signature are refused with the same words after the same work, and slowed down l
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import logging
 import time
@@ -82,7 +83,8 @@ def _prove(request: Request, claim: Claim, signed: Signed) -> tuple[Known, Prove
     logins.refuse_if_too_soon(subjects, "wrong signatures")
     known = access_keys.look_up(claim.ak)
     wrong = NotLoggedIn(_REFUSED, hint=_HINT)
-    for secret in known.secrets if known else (access_keys.nobodys_secret(),):
+    # A key without a readable secret is refused like one that is not there.
+    for secret in (known.secrets if known else ()) or (access_keys.nobodys_secret(),):
         try:
             proven = signing.verify(claim, signed, secret, now_s=int(time.time()))
         except BadSignature as error:
@@ -90,7 +92,7 @@ def _prove(request: Request, claim: Claim, signed: Signed) -> tuple[Known, Prove
                 wrong = NotLoggedIn(str(error), hint=_clock_hint(error))
                 break
         else:
-            if known is not None:
+            if known is not None and known.secrets:
                 logins.clear(next(iter(subjects)))
                 return known, proven
     if wrong.message == _REFUSED:
@@ -172,6 +174,7 @@ def _take_legacy(request: Request, proven: Proven) -> None:
         )
     if request.method in ("GET", "HEAD"):
         return
+    _check_md5(request)
     request_id = request.headers.get(REQUEST_ID, "").strip()
     if not 0 < len(request_id) <= _MAX_REQUEST_ID or not request_id.isprintable():
         raise InvalidInput(
@@ -181,6 +184,14 @@ def _take_legacy(request: Request, proven: Proven) -> None:
     headers = dict(request.headers)
     headers[IDEMPOTENCY_KEY.lower()] = f"{proven.signature} {request_id}"
     request.headers = headers
+
+
+def _check_md5(request: Request) -> None:
+    """Who signs the header `content-md5` has signed the body after all."""
+    given = request.headers.get("content-md5", "").strip()
+    found = hashlib.md5(request.body, usedforsecurity=False).digest()
+    if given and request.is_read and given not in (base64.b64encode(found).decode(), found.hex()):
+        raise NotLoggedIn("the body is not the one of the header content-md5")
 
 
 def _note_use(ak: str, known: Known) -> None:
