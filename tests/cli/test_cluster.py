@@ -87,11 +87,24 @@ def test_an_unknown_cluster_is_answered_with_those_there_are(run: Run) -> None:
     assert "\nlocal\nyq01\n" in ran.out
 
 
+def test_an_unknown_option_is_exit_code_1(server: ScriptedServer, run: Run) -> None:
+    ran = run("cluster", "list", "--cluster-name", "x")
+    assert (ran.code, server.requests) == (1, [])
+    assert "--cluster-name    unknown option" in ran.err
+
+
+def test_a_failure_is_exit_code_1(server: ScriptedServer, run: Run) -> None:
+    body = {"code": "not_logged_in", "message": "who are you?", "hint": "log in", "field": ""}
+    server.routes["GET /api/v2/clusters"] = Answer(body, 401)
+    ran = run("cluster")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == "Error occurred: who are you?\nhint:  log in\n"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("lst",), "did you mean list?"),
-        (("list", "--cluster-name", "x"), "unknown option"),
         (("info", "local"), "is not asked for here"),
         (("info", "--cluster-name"), "needs a value"),
         (("--nonsense", "list"), "--nonsense"),

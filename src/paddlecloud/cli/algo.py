@@ -11,6 +11,7 @@ import sys
 from paddlecloud.cli import times
 from paddlecloud.cli.job import answers, connection
 from paddlecloud.cli.job.connection import JobSession
+from paddlecloud.cli.job.refusing import raise_if_any
 from paddlecloud.core.errors import InvalidInput, PaddleCloudError
 from paddlecloud.forms.faults import FaultList, nearest
 from paddlecloud.forms.go_flags import Flag, Kind
@@ -71,7 +72,7 @@ def run(session: JobSession) -> int:
     asked = parse(session.words, _FLAGS_OF[session.action], faults)
     refs = [part for word in asked.positionals for part in word.replace(",", " ").split()]
     _check(session.action, asked, refs, faults)
-    faults.raise_if_any(hint="paddlecloud algo --help")
+    raise_if_any(faults, asked, hint="paddlecloud algo --help")
     session.check_keys()
     try:
         if session.action == "list":

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from paddlecloud.cli.job import answers, connection
 from paddlecloud.cli.job.connection import JobSession
-from paddlecloud.core.errors import InvalidInput
+from paddlecloud.cli.job.refusing import raise_if_any
+from paddlecloud.core.errors import InvalidInput, PaddleCloudError
 from paddlecloud.forms.faults import FaultList, nearest
 from paddlecloud.forms.go_flags import Flag, Kind
 
@@ -58,9 +59,16 @@ def run(session: JobSession) -> int:
     asked = parse(session.words, flags, faults)
     for word in asked.positionals:
         faults.add(word, "is not asked for here")
-    faults.raise_if_any(hint="paddlecloud cluster --help")
+    raise_if_any(faults, asked, hint="paddlecloud cluster --help")
     session.check_keys()
-    clusters = session.client.clusters()
+    try:
+        clusters = session.client.clusters()
+    except PaddleCloudError as error:
+        session.debug(error)
+        session.note(f"Error occurred: {error.message}")
+        if error.hint:
+            session.note(f"hint:  {error.hint}")
+        return 1
     if name := asked.text("cluster-name"):
         found = [each for each in clusters if each["name"] == name]
         if not found:

@@ -167,6 +167,8 @@ def _read_values(
             dropped[name] = "0 is as if it were not given"
         elif value is not None:
             values[name] = value
+        elif name == "image":
+            values[name] = None  # given, and told: it is not missing as well
     return values, dropped
 
 
@@ -219,8 +221,8 @@ def _check_version(
             size.unused["image"] = f"not used: {word('version')} {shown} is not a custom one"
         return
     draft.annotations[CUSTOM_VERSION] = version
-    draft.runtime = image
-    if not image:
+    draft.runtime = image or ""
+    if image == "":
         faults.add(word("version"), f"needs {word('image')}, the image to run in", version)
 
 

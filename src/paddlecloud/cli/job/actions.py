@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from paddlecloud.cli.job import answers
 from paddlecloud.cli.job.connection import JobSession
+from paddlecloud.cli.job.refusing import raise_if_any
 from paddlecloud.core.errors import InvalidInput, PaddleCloudError
 from paddlecloud.core.names import plain_job_name
 from paddlecloud.forms.faults import FaultList
@@ -55,7 +56,7 @@ FAVORITE_FLAGS = (
 def _parsed(session: JobSession, flags: Sequence[Flag]) -> Parsed:
     faults = FaultList()
     parsed = parse(session.words, flags, faults)
-    faults.raise_if_any(hint=f"paddlecloud job {session.action} --help")
+    raise_if_any(faults, parsed, hint=f"paddlecloud job {session.action} --help")
     return parsed
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from paddlecloud.cli.job import answers, composing
 from paddlecloud.cli.job.connection import JobSession
+from paddlecloud.cli.job.refusing import UnknownOption
 from paddlecloud.core import jobspec
 from paddlecloud.core.errors import InvalidInput, NotFound, PaddleCloudError
 from paddlecloud.core.jobspec import JobSpec
@@ -24,12 +25,6 @@ from paddlecloud.wire import job_workspace
 
 _CHECKING = "Start checking your job configuration, please be patient."
 _CHECKED = "Congratulations! Job configuration check passed!"
-
-
-class UnknownOption(InvalidInput):
-    """Nothing but unknown options is wrong: the old client's exit code for that was 1."""
-
-    exit_code = 1
 
 
 class _UnknownCluster(Exception):
