@@ -16,11 +16,14 @@ from tests.server.postgres import Cluster
 from tests.server.running import Caller, Running
 
 _ON_EVERY_STORE = {
+    "test_access_keys",
     "test_accounts",
     "test_crashes",
     "test_idempotency",
+    "test_job_service",
     "test_jobs",
     "test_lists",
+    "test_signatures",
     "test_storage_limits",
     "test_waiting",
 }
