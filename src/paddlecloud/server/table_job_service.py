@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from paddlecloud.server.routers import job_service, marking
 from paddlecloud.server.routing import Change, Param, Route
-from paddlecloud.server.services import pending_files, sharing
+from paddlecloud.server.services import sharing
 from paddlecloud.wire import routes
 from paddlecloud.wire import service_shapes as shapes
 
 _JOB, _CLUSTER = "job_v1", "cluster_v1"
+_BODY_BYTES = 7 << 20  # a file of 1 MiB: JSON may need six bytes for one
 _ID = Param("jobId", str, "the id of a job")
 
 ROUTES = [
@@ -20,7 +21,7 @@ ROUTES = [
         body=shapes.SentFileBody,
         answers={200: shapes.ServiceAnswer},
         change=Change.OWN,
-        body_limit_bytes=pending_files.BODY_BYTES,
+        body_limit_bytes=_BODY_BYTES,
         dialect=_JOB,
     ),
     Route(
@@ -31,7 +32,7 @@ ROUTES = [
         body=shapes.ServiceJobBody,
         answers={200: shapes.ServiceAnswer},
         change=Change.OWN,
-        body_limit_bytes=pending_files.BODY_BYTES,
+        body_limit_bytes=_BODY_BYTES,
         dialect=_JOB,
     ),
     Route(

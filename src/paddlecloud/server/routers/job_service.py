@@ -6,7 +6,7 @@ from typing import Any
 
 from paddlecloud.core.errors import Fault, InvalidInput
 from paddlecloud.server.exchange import Answer, Request, json_answer
-from paddlecloud.server.services import job_service, pending_files
+from paddlecloud.server.services import job_service
 
 _DONE = "success"
 
@@ -30,6 +30,8 @@ def _body(request: Request, *names: str) -> dict[str, Any]:
 
 
 def send_file(request: Request) -> Answer:
+    from paddlecloud.server.services import pending_files  # not needed to start
+
     return _answer(pending_files.take(request))
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from paddlecloud.core.errors import CannotFit, Fault, InvalidInput, NotFound, PaddleCloudError
 from paddlecloud.core.jobspec import JobSpec
-from paddlecloud.forms import config_ini, job_v1, rest_v1
+from paddlecloud.forms import config_ini, rest_v1
 from paddlecloud.server.authentication import Principal
 from paddlecloud.server.database import fetch
 from paddlecloud.server.exchange import Request, rfc3339_seconds
@@ -25,12 +25,10 @@ from paddlecloud.server.services import (
     idempotency,
     job_rows,
     orders,
-    pending_files,
     quotas,
     sharing,
     submitting,
 )
-from paddlecloud.wire import job_workspace
 from paddlecloud.wire.job_words import ENDED, group_of, name_of, status_word
 
 MOST_IDS = 1000
@@ -58,6 +56,11 @@ _WORDS = {
 
 
 def submit(request: Request) -> dict[str, Any]:
+    # Not needed to start: all this is imported with the first job of its kind.
+    from paddlecloud.forms import job_v1
+    from paddlecloud.server.services import pending_files
+    from paddlecloud.wire import job_workspace
+
     seen = idempotency.find(request)
     if seen is not None:
         return _submitted(job_rows.read(seen.job_id, with_spec=True))
@@ -150,14 +153,16 @@ def status(caller: Principal, ref: str) -> dict[str, Any]:
 
 
 def details(caller: Principal, ref: str) -> dict[str, Any]:
+    from paddlecloud.wire.job_workspace import command_of
+
     row = _one(caller, ref)
     spec = msgspec.json.decode(row[8])
     notes = spec.get("annotations", {})
     found = {
         **_row(row),
-        "jobType": job_v1.JOB_TYPE,
+        "jobType": "paddle",
         "jobVersion": notes.get("job-version") or spec.get("runtime", ""),
-        "startCMD": job_workspace.command_of(spec.get("entry", "")),
+        "startCMD": command_of(spec.get("entry", "")),
         "jobAuth": notes.get("permission", "private"),
         "jobTags": notes.get("tags", ""),
         "jobRemark": notes.get("remark", ""),

@@ -23,7 +23,6 @@ from paddlecloud.wire import job_workspace, snapshots
 
 MOST_FILES = 50
 MAX_FILE_BYTES = 1 << 20
-BODY_BYTES = 7 << 20  # JSON may need six bytes for one
 KEPT_S = 3000.0  # the file server keeps bytes that nothing names for an hour
 _MAX_NAME_BYTES = 255
 _KEYS = ("version", "fileName", "type", "content", "encoding")
