@@ -3,7 +3,8 @@
 Measured: one `plan` (a decision and a reason for every job) and one full `explain` (estimate and
 remedies included) of the last job in the queue, which is the dearest to explain. The floor is
 sorting the same 1,000 jobs by priority and age, which no planner can do without. The bar is for one
-node, as the embedded engine has; the same queue before 32 nodes is measured for comparison.
+node, as the embedded engine has, without groups and with 20 of them (guarantees, limits, weights,
+and every fifth job a borrower); the same queue before 32 nodes is measured for comparison.
 
 Times are CPU times of this process: the planner waits for nothing, so on an idle machine they are
 the wall-clock times, and on a busy one they still are the planner's own.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from _report import Report, median, run
@@ -21,10 +22,11 @@ from _report import Report, median, run
 from paddlecloud.scheduling.explain import explain
 from paddlecloud.scheduling.ordering import queue_key
 from paddlecloud.scheduling.plan import plan
-from paddlecloud.scheduling.snapshot import JobView, Node, Snapshot
+from paddlecloud.scheduling.snapshot import Group, JobView, Node, Snapshot
 from paddlecloud.testing.builders import (
     NOW,
     account_number,
+    make_group,
     make_job,
     make_node,
     make_quota,
@@ -35,15 +37,29 @@ BAR_MS = 100.0
 ROUNDS = 15
 
 
-def make_queue(nodes: Sequence[Node]) -> Snapshot:
+def make_groups() -> dict[str, Group]:
+    """A group per account: a third has a guarantee, a third a limit, weights differ."""
+    made = {}
+    for number in range(1, 21):
+        guarantee = make_quota(cpu="4", memory="8Gi") if number % 3 == 0 else None
+        limit = make_quota(cpu="32", replicas=60) if number % 3 == 1 else None
+        name = f"user{number}"
+        made[name] = make_group(name, guarantee, limit, weight=1 + number % 4)
+    return made
+
+
+def make_queue(nodes: Sequence[Node], groups: Mapping[str, Group]) -> Snapshot:
     """1,000 jobs wait: 20 accounts, half with a quota, all sizes, some elastic, some bounded."""
     dice = random.Random(1)
     jobs = []
     for index in range(QUEUED + 60):
         least = dice.randint(1, 8)
+        account = f"user{dice.randint(1, 20)}"
         job = make_job(
             f"job-{index:04}",
-            account=f"user{dice.randint(1, 20)}",
+            account=account,
+            group=account if groups else "",
+            may_borrow=index % 5 == 0,
             age_s=dice.randint(1, 20_000),
             trainers=least,
             most=least * dice.choice([1, 1, 1, 4]),
@@ -58,7 +74,7 @@ def make_queue(nodes: Sequence[Node]) -> Snapshot:
         jobs.append(job)
     quotas = {f"user{number}": make_quota(cpu="24", replicas=40) for number in range(1, 11)}
     by_id = {account_number(name): quota for name, quota in quotas.items()}
-    empty = Snapshot(NOW, tuple(nodes), tuple(jobs), by_id)
+    empty = Snapshot(NOW, tuple(nodes), tuple(jobs), by_id, groups)
     return fill(empty, dice)
 
 
@@ -91,8 +107,14 @@ def median_ms(work: Callable[[], object]) -> float:
     return median(times)
 
 
-def measure_nodes(report: Report, prefix: str, nodes: Sequence[Node], bar_ms: float | None) -> None:
-    snapshot = make_queue(nodes)
+def measure_nodes(
+    report: Report,
+    prefix: str,
+    nodes: Sequence[Node],
+    bar_ms: float | None,
+    groups: Mapping[str, Group] | None = None,
+) -> None:
+    snapshot = make_queue(nodes, groups or {})
     order = plan(snapshot).order
     waiting: list[JobView] = [job for job in snapshot.jobs if not job.granted]
     plan_ms = median_ms(lambda: plan(snapshot))
@@ -109,6 +131,7 @@ def measure_nodes(report: Report, prefix: str, nodes: Sequence[Node], bar_ms: fl
 
 def measure(report: Report) -> None:
     measure_nodes(report, "", [make_node("64", "256Gi", 8)], BAR_MS)
+    measure_nodes(report, "groups_", [make_node("64", "256Gi", 8)], BAR_MS, make_groups())
     many = [make_node("8", "32Gi", 1, name=f"node-{index:02}") for index in range(32)]
     measure_nodes(report, "nodes32_", many, None)
 

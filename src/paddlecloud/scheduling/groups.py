@@ -71,14 +71,12 @@ class Groups:
         guaranteed = NOTHING
         for group in groups.values():
             guaranteed = plus(guaranteed, _amounts(group.guarantee))
-        # Where nobody is guaranteed anything the pool is all there is: room alone decides.
-        capacity = tuple(
-            have if kept else UNBOUNDED
-            for have, kept in zip((*cluster, UNBOUNDED), guaranteed, strict=True)
-        )
+        capacity = (*cluster, UNBOUNDED)
         # More may be guaranteed than there is (a node was lost): then there is no pool.
         self.whole_pool: Vector = tuple(max(0, part) for part in minus(capacity, guaranteed))
         self.pool = self.whole_pool  # what is left of it
+        # Of what nobody is guaranteed the pool is all there is: there room alone decides.
+        self._kept = tuple(index for index, amount in enumerate(guaranteed) if amount)
 
     def _account(self, name: str) -> _Account:
         account = self._accounts.get(name)
@@ -126,20 +124,30 @@ class Groups:
     def from_pool(self, view: JobView, claim: Vector) -> Vector:
         """What of this claim the group's guarantee does not cover, if the job holds it for good."""
         account = self._account(view.group)
-        before, after = account.firm, plus(account.firm, claim)
-        return minus(account.beyond(after), account.beyond(before))
+        return self._beside(account, account.firm, claim)
+
+    def _beside(self, account: _Account, held: Vector, claim: Vector) -> Vector:
+        wanted = [0, 0, 0, 0]
+        for index in self._kept:
+            left = account.guarantee[index] - held[index]
+            more = claim[index] - left if left > 0 else claim[index]
+            if more > 0:
+                wanted[index] = more
+        return tuple(wanted)
 
     def pool_shortage(self, view: JobView, claim: Vector, *, when_empty: bool = False) -> Vector:
         """What a job that may not be preempted would take of others' guarantees; nothing for one
         that may be. `when_empty`: even if no other job ran."""
-        if not self.exist or view.spec.may_borrow:
+        if not self._kept or view.spec.may_borrow:
             return NOTHING
         account = self._account(view.group)
-        if when_empty:
-            wanted, pool = account.beyond(claim), self.whole_pool
-        else:
-            wanted, pool = self.from_pool(view, claim), self.pool
-        return tuple([max(0, w - max(0, p)) if w else 0 for w, p in zip(wanted, pool, strict=True)])
+        held, pool = (NOTHING, self.whole_pool) if when_empty else (account.firm, self.pool)
+        short = NOTHING
+        for index, want in enumerate(self._beside(account, held, claim)):
+            if want and want > pool[index]:
+                missing = want - max(0, pool[index])
+                short = (*short[:index], missing, *short[index + 1 :])
+        return short
 
     def is_within(self, name: str, held: Vector, claim: Vector, *, strictly: bool) -> bool:
         """Whether a job is covered by its group's guarantee beside what is held of it already.

@@ -39,6 +39,7 @@ class Words:
         self._snapshot = snapshot
         self._desk = outcome.desk
         self._clauses: dict[tuple[str, int | None], str] = {}
+        self._idle: dict[int, list[tuple[str, str]]] = {}
         self._guaranteed = {job.view.job_id for job in outcome.queue if job.is_guaranteed}
 
     def reason(self, job: Applicant, verdict: Verdict) -> str:
@@ -109,20 +110,24 @@ class Words:
             f"waits for {quantity(resource, wanted, up=True)} that no group is guaranteed: "
             f"{amount(resource, books.pool[index])} left"
         )
-        idle = self._idle_guarantees(index, job.view)
+        idle = [name for group, name in self._idle_guarantees(index) if group != job.view.group]
+        idle = idle[:_NAMED]
         return f"{words}; kept for group {', '.join(idle)}" if idle else words
 
-    def _idle_guarantees(self, index: int, reader: JobView) -> list[str]:
-        """`nlp (4)`: who leaves how much of a guarantee idle, most first."""
-        books = self._desk.groups
-        rows = []
-        for name in self._snapshot.groups:
-            idle = books.guarantee(name)[index] - books.held(name)[index]
-            if idle > 0 and name != reader.group:
-                rows.append((-idle, name))
-        return [
-            f"{name} ({amount(RESOURCES[index], -idle)})" for idle, name in sorted(rows)[:_NAMED]
-        ]
+    def _idle_guarantees(self, index: int) -> list[tuple[str, str]]:
+        """(group, `nlp (4)`): who leaves how much of a guarantee idle, most first."""
+        if index not in self._idle:
+            books = self._desk.groups
+            rows = []
+            for name in self._snapshot.groups:
+                idle = books.guarantee(name)[index] - books.held(name)[index]
+                if idle > 0:
+                    rows.append((-idle, name))
+            rows.sort()
+            self._idle[index] = [
+                (name, f"{name} ({amount(RESOURCES[index], -idle)})") for idle, name in rows
+            ]
+        return self._idle[index]
 
     def _reclaiming(self, job: Applicant) -> str:
         stopping = [
