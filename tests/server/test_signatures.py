@@ -180,6 +180,14 @@ def test_wrong_signatures_are_slowed_down(lenient: Callable[..., Signer]) -> Non
     assert "wrong signatures" in answers[-1].json["message"]
 
 
+def test_others_at_the_same_address_are_not_kept_out(lenient: Callable[..., Signer]) -> None:
+    key = lenient()
+    answers = [Signer(key.port, f"ak{n}", "0" * 64).complete("GET", WHOAMI) for n in range(25)]
+    assert [answer.status for answer in answers[:20]] == [401] * 20
+    assert answers[-1].status == 429
+    assert key.complete("GET", WHOAMI).status == 200
+
+
 def test_what_only_the_owner_can_get_wrong_is_not_counted(lenient: Callable[..., Signer]) -> None:
     key = lenient()
     for _ in range(8):
@@ -243,6 +251,18 @@ def test_only_a_signed_key_says_that_a_change_was_made_before(user: Caller, key:
         for _ in range(2)
     ]
     assert len(set(repeated)) == 1
+
+
+def test_a_key_that_is_not_signed_is_not_there(user: Caller, key: Signer) -> None:
+    target = keys_of(user)
+    named = "host;x-paddle-nonce;x-paddle-content-sha256"
+    made_by = [
+        key.complete(
+            "POST", target, {}, listed=named, headers={"x-paddle-idempotency-key": "same"}
+        ).json["ak"]
+        for _ in range(2)
+    ]
+    assert len(set(made_by)) == 2
 
 
 def test_a_held_request_ends_with_its_key(user: Caller) -> None:

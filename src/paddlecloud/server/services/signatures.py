@@ -40,6 +40,7 @@ _MAX_PAIRS = 200
 _SWEEP_EVERY = 200
 _REFUSED = "the access key is not known, or the signature does not fit"
 _HINT = "check --ak and --sk, or paddlecloud config --ak AK --sk SK"
+_TOO_MANY = "wrong signatures"
 _remembered = 0
 
 
@@ -57,10 +58,16 @@ def principal_of(request: Request) -> Principal:
         raise NotLoggedIn(str(error), hint=_HINT) from None
     known, proven = _prove(request, claim, signed)
     principal = _principal(claim.ak, known)
+    # What is not signed is as if it were not there.
+    seen = {
+        name: value
+        for name, value in request.headers.items()
+        if signing.is_covered(name, claim.signed_headers)
+    }
     if proven.is_complete:
-        _take_complete(request, proven)
+        _take_complete(request, proven, seen)
     else:
-        _take_legacy(request, proven)
+        _take_legacy(request, proven, seen)
     _note_use(claim.ak, known)
     return principal
 
@@ -79,38 +86,36 @@ def _signed(request: Request, claim: Claim) -> Signed:
 
 
 def _prove(request: Request, claim: Claim, signed: Signed) -> tuple[Known, Proven]:
-    subjects = _subjects(claim.ak, request.address)
-    logins.refuse_if_too_soon(subjects, "wrong signatures")
+    of_key, of_address = _subjects(claim.ak, request.address)
+    logins.refuse_if_too_soon(of_key, _TOO_MANY)
     known = access_keys.look_up(claim.ak)
-    wrong = NotLoggedIn(_REFUSED, hint=_HINT)
     # A key without a readable secret is refused like one that is not there.
     for secret in (known.secrets if known else ()) or (access_keys.nobodys_secret(),):
         try:
             proven = signing.verify(claim, signed, secret, now_s=int(time.time()))
         except BadSignature as error:
             if error.reason != "signature":  # said only to who has the secret
-                wrong = NotLoggedIn(str(error), hint=_clock_hint(error))
-                break
-        else:
-            if known is not None and known.secrets:
-                logins.clear(next(iter(subjects)))
-                return known, proven
-    if wrong.message == _REFUSED:
-        logins.count_failure(subjects)
-    raise wrong
+                raise NotLoggedIn(str(error), hint=_clock_hint(error)) from None
+            continue
+        if known is not None and known.secrets:
+            logins.clear(next(iter(of_key)))
+            return known, proven
+    # Last: somebody's wrong signatures must not keep others out who call from the same address.
+    logins.refuse_if_too_soon(of_address, _TOO_MANY)
+    logins.count_failure(of_key | of_address)
+    raise NotLoggedIn(_REFUSED, hint=_HINT)
 
 
 def _clock_hint(error: BadSignature) -> str:
     return "compare the clocks" if error.reason in ("clock", "expired") else ""
 
 
-def _subjects(ak: str, address: str) -> dict[str, int]:
-    """A key is counted per address: nobody can lock its owner out from elsewhere."""
+def _subjects(ak: str, address: str) -> tuple[dict[str, int], dict[str, int]]:
+    """What is counted, and how many failures each has free. A key is counted per address: nobody
+    can lock its owner out from elsewhere."""
     rules = here().configuration.logins
-    return {
-        f"key:{hashlib.sha256(f'{ak} {address}'.encode()).hexdigest()}": rules.free_tries,
-        f"address:{address[:64]}": rules.address_free_tries,
-    }
+    key = hashlib.sha256(f"{ak} {address}".encode()).hexdigest()
+    return {f"key:{key}": rules.free_tries}, {f"address:{address[:64]}": rules.address_free_tries}
 
 
 def _principal(ak: str, known: Known) -> Principal:
@@ -126,7 +131,7 @@ def _principal(ak: str, known: Known) -> Principal:
 # --- once only -------------------------------------------------------------------------------
 
 
-def _take_complete(request: Request, proven: Proven) -> None:
+def _take_complete(request: Request, proven: Proven, seen: dict[str, str]) -> None:
     is_streamed = proven.body_sha256 == signing.STREAMED and request.route.path in _STREAMS
     if request.is_read or (proven.body_sha256 == signing.STREAMED and not is_streamed):
         try:
@@ -137,7 +142,7 @@ def _take_complete(request: Request, proven: Proven) -> None:
     _spend(proven)
     # Only what is signed may say that a request was made before.
     headers = dict(request.headers)
-    headers[IDEMPOTENCY_KEY.lower()] = headers.get(signing.REPEATED_KEY, "")
+    headers[IDEMPOTENCY_KEY.lower()] = seen.get(signing.REPEATED_KEY, "")
     request.headers = headers
 
 
@@ -159,7 +164,7 @@ def _spend(proven: Proven) -> None:
         ) from None
 
 
-def _take_legacy(request: Request, proven: Proven) -> None:
+def _take_legacy(request: Request, proven: Proven, seen: dict[str, str]) -> None:
     if not request.path.startswith(JOB_SERVICE):
         raise NotLoggedIn(
             f"outside {JOB_SERVICE} a signature must cover the body and a nonce",
@@ -174,7 +179,7 @@ def _take_legacy(request: Request, proven: Proven) -> None:
         )
     if request.method in ("GET", "HEAD"):
         return
-    _check_md5(request)
+    _check_md5(request, seen)
     request_id = request.headers.get(REQUEST_ID, "").strip()
     if not 0 < len(request_id) <= _MAX_REQUEST_ID or not request_id.isprintable():
         raise InvalidInput(
@@ -186,9 +191,9 @@ def _take_legacy(request: Request, proven: Proven) -> None:
     request.headers = headers
 
 
-def _check_md5(request: Request) -> None:
+def _check_md5(request: Request, seen: dict[str, str]) -> None:
     """Who signs the header `content-md5` has signed the body after all."""
-    given = request.headers.get("content-md5", "").strip()
+    given = seen.get("content-md5", "").strip()
     found = hashlib.md5(request.body, usedforsecurity=False).digest()
     if given and request.is_read and given not in (base64.b64encode(found).decode(), found.hex()):
         raise NotLoggedIn("the body is not the one of the header content-md5")
