@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.platform import Platform, until
 
 PROGRAM = """
@@ -60,3 +62,57 @@ def test_moves_the_pods_that_are_named_and_no_other(platform: Platform, tmp_path
         ]
     assert len(info(platform, job_id)["trainerList"]) == 3
     platform.ok("job", "kill", job_id)
+
+
+RANK_OF_PADDLE = """
+import os, sys, time, warnings
+os.environ.update(OMP_NUM_THREADS="1", GLOG_minloglevel="2", PADDLE_DISTRI_BACKEND="gloo")
+warnings.filterwarnings("ignore")
+import paddle, paddle.distributed as dist
+paddle.disable_signal_handler()
+dist.init_parallel_env()
+steps = 100 if os.environ["PADDLECLOUD_ATTEMPT"] != "1" else 10**6
+for step in range(steps):
+    total = paddle.to_tensor([1.0])
+    dist.all_reduce(total)
+    if step == 0:
+        print("together", int(total.numpy()[0]), flush=True)
+    time.sleep(0.02)
+print("done", flush=True)
+"""
+
+
+def _has_met(log: str) -> bool:
+    assert "Error" not in log, log
+    return "together 2" in log
+
+
+@pytest.mark.paddle
+@pytest.mark.slow
+def test_a_collective_job_of_paddle_goes_on_after_a_rank_was_moved(
+    platform: Platform, paddle_python: Path, tmp_path: Path
+) -> None:
+    """The rank that stays fails with its partner gone; all start together, at no cost."""
+    platform.ok("runtime", "add", "paddle-v3.0.0", str(paddle_python.parent.parent))
+    (tmp_path / "rank.py").write_text(RANK_OF_PADDLE)
+    answer = platform.ok(
+        "job", "train", "--job-name", "ranks", "--start-cmd", "python rank.py", "--files",
+        str(tmp_path / "rank.py"), "--k8s-trainers", "2", "--distribute-job-type", "NCCL2",
+        "--k8s-memory", "2Gi", "--job-version", "paddle-v3.0.0", "--json",
+    )  # fmt: skip
+    job_id = json.loads(answer)["jobId"]
+    with platform.client() as client:
+        client.wait(job_id, "running", timeout_s=60)
+        for index in (0, 1):
+            until(lambda i=index: _has_met(client.logs(job_id, f"trainer-{i}")), within_s=90)
+        pod = info(platform, job_id)["trainerList"][1]
+        platform.ok(
+            "job", "replace", job_id, "--pods", f"pod={pod['resourceName']},host={pod['host']}"
+        )
+        job = client.wait(job_id, timeout_s=180)
+        assert job is not None
+        said = [f"{each['reason']}: {each['message']}" for each in client.events(job_id)]
+        assert (job["phase"], job["restarts"]) == ("Succeeded", 0), said
+        assert sum(each.startswith("Moved") for each in said) == 1
+        for index in (0, 1):
+            assert "together 2" in client.logs(job_id, f"trainer-{index}")
