@@ -19,6 +19,7 @@ _ON_EVERY_STORE = {
     "test_access_keys",
     "test_accounts",
     "test_crashes",
+    "test_groups",
     "test_idempotency",
     "test_job_service",
     "test_jobs",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 
@@ -279,6 +281,35 @@ def test_members_see_a_shared_job_and_only_owners_kill_it(server, name):
     assert owner.post(f"/api/v2/jobs/{private['id']}/cancel", {}).status == 404
     assert owner.post(f"{path}/cancel", {}).status == 202
     assert author.wait(shared["id"])["phase"] == "Killed"
+
+
+# --- states that are older than groups ------------------------------------------------------------
+
+
+def test_accounts_and_jobs_that_are_older_get_their_own_group(tmp_path):
+    server = Running(tmp_path / "state").start()
+    job = server.account("old").submit("job", "fake")
+    server.account("old2")
+    assert server.stop() == 0
+    with closing(sqlite3.connect(server.state / "server.db")) as rows, rows:
+        rows.execute("DROP INDEX jobs_job_group_id_" + _index_suffix(rows))
+        rows.execute("ALTER TABLE jobs_job DROP COLUMN group_id")
+        for table in ("groups_membership", "groups_group"):
+            rows.execute(f"DROP TABLE {table}")
+        newer = "app = 'groups' OR name IN ('0005_job_group', '0006_jobs_in_own_groups')"
+        rows.execute(f"DELETE FROM django_migrations WHERE {newer}")
+    server.start()
+    try:
+        names = [group["name"] for group in server.admin.get(GROUPS).json["items"]]
+        assert names == ["old", "old2", "root"]
+        assert server.admin.get(f"/api/v2/jobs/{job['id']}").json["group"] == "old"
+    finally:
+        server.stop()
+
+
+def _index_suffix(rows: sqlite3.Connection) -> str:
+    sql = "SELECT name FROM sqlite_master WHERE name LIKE 'jobs_job_group_id_%'"
+    return rows.execute(sql).fetchone()[0].removeprefix("jobs_job_group_id_")
 
 
 # --- exactness ----------------------------------------------------------------------------------

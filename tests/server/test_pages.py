@@ -54,6 +54,8 @@ def test_slows_down_guessing_on_the_admin_page_too(make_server) -> None:
         "/admin/accounts/account/1/change/",
         "/admin/accounts/apitoken/",
         "/admin/accounts/failedlogins/",
+        "/admin/groups/group/",
+        "/admin/groups/group/1/change/",
         "/admin/jobs/job/",
         "/static/admin/css/base.css",
     ],

@@ -82,6 +82,7 @@ def written_specs(draw: st.DrawFn) -> JobSpec:
         labels=draw(st.dictionaries(label_texts, st.just("") | label_texts, max_size=4)),
         annotations=draw(st.dictionaries(label_texts, st.just("") | texts, max_size=4)),
         may_borrow=draw(st.booleans()),
+        group=draw(st.just("") | words),
     )
 
 

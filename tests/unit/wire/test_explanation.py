@@ -65,6 +65,22 @@ big is Queued (position 2 of 3) since 4m.
     )
 
 
+def test_says_which_rule_and_how_its_group_stands() -> None:
+    told = {
+        "rule": "a group's running jobs stay within its limit",
+        "group": "cv",
+        "group_stands": "3 cpu held, at most 4; weight 2",
+        "blockers": [
+            {"resource": "limit of group cv: cpu", "needed": "2", "free": "1", "holders": []}
+        ],
+    }
+    assert lines(**told)[2:5] == [
+        "  blocked by limit of group cv: cpu: 2 needed, 1 left.",
+        "  rule       a group's running jobs stay within its limit",
+        "  group      cv: 3 cpu held, at most 4; weight 2",
+    ]
+
+
 def test_a_job_that_does_not_wait_takes_one_line() -> None:
     answer: ExplainShape = {
         "name": "big",
