@@ -225,10 +225,17 @@ def test_refuses_a_head_that_two_could_read_differently(alice: Caller, head: byt
         b"GET /healthz\r\n\r\n",
         b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03 a client of TLS\r\n\r\n",
         b"nothing at all\r\n\r\n",
+        b"CONNECT x:80 HTTP/1.1\r\nHost: x:80\r\n\r\n",
     ],
 )
 def test_refuses_what_is_not_a_request(alice: Caller, line: bytes) -> None:
     assert alice.raw(line).startswith(b"HTTP/1.1 400 ")
+
+
+def test_passes_over_the_offer_of_another_protocol(alice: Caller) -> None:
+    offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
+    answer = alice.raw(b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + offer + b"\r\n")
+    assert answer.startswith(b"HTTP/1.1 200 ")
 
 
 @pytest.mark.parametrize(

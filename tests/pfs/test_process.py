@@ -216,6 +216,28 @@ def test_holds_no_thread_and_little_memory_for_slow_clients(own_server: Running)
             sock.close()
 
 
+def test_keeps_no_long_bodies_in_memory_for_slow_senders(own_server: Running) -> None:
+    alice = own_server.as_user()
+    alice.post(f"{PFS}/compare", {"path": _HOME, "files": []})
+    before = own_server.memory_bytes()
+    body = json.dumps({"path": _HOME, "files": [["x" * 200, 1, "0" * 64]] * 30_000}).encode()
+    socks = [alice.connect() for _ in range(8)]
+    try:
+        for sock in socks:
+            sock.sendall(
+                f"POST {PFS}/compare HTTP/1.1\r\nHost: x\r\nAuthorization: Token alice\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n".encode()
+                + body[:-1]
+            )
+        assert alice.get("/healthz").status == 200
+        assert own_server.memory_bytes() - before < 24 << 20  # of 68 MB that were sent
+        socks[0].sendall(body[-1:])
+        assert socks[0].recv(100).startswith(b"HTTP/1.1 200")
+    finally:
+        for sock in socks:
+            sock.close()
+
+
 def test_keeps_no_long_lists_in_memory_for_slow_readers(own_server: Running) -> None:
     alice = own_server.as_user()
     names = {f"{number:05d}-{'n' * 200}": b"" for number in range(6000)}
@@ -364,3 +386,36 @@ def test_serves_tls(tmp_path: Path, cloud: FakeCloud, certificate: tuple[str, st
 
 def alice_tls(running: Running, context: ssl.SSLContext) -> ssl.SSLSocket:
     return context.wrap_socket(running.as_user().connect(), server_hostname="127.0.0.1")
+
+
+def test_gives_a_slow_reader_a_long_answer_over_tls(
+    tmp_path: Path, cloud: FakeCloud, certificate: tuple[str, str]
+) -> None:
+    """TLS wants the same bytes again after it was not ready, also when they wait on the disk."""
+    cert, key = certificate
+    running = Running(tmp_path / "root", cloud.url, ("--tls-cert", cert, "--tls-key", key)).start()
+    folder = running.home() / "many"
+    folder.mkdir(parents=True)
+    for number in range(10_000):
+        (folder / f"{number:04}{'n' * 240}").touch()
+    context = ssl.create_default_context(cafile=cert)
+    ask = (
+        f"GET {PFS}/entries?path={_HOME}/many&limit=10000 HTTP/1.1\r\nHost: x\r\n"
+        "Authorization: Token alice\r\nConnection: close\r\n\r\n"
+    ).encode()
+    try:
+        plain = socket.socket()
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        plain.settimeout(60)
+        plain.connect(("127.0.0.1", running.port))
+        with context.wrap_socket(plain, server_hostname="127.0.0.1") as sock:
+            sock.sendall(ask)
+            answer = sock.recv(1)
+            time.sleep(0.3)  # meanwhile the server has filled what the kernel takes
+            while piece := sock.recv(1 << 16):
+                answer += piece
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200 ")
+        assert len(json.loads(body)["entries"]) == 10_000
+    finally:
+        running.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paddlecloud.pfs.serving import table
+from paddlecloud.wire import records
 from tests.pfs.calls import PFS, ask, batch, begin, content, put, stream
 from tests.pfs.running import Caller, Running
 
@@ -134,3 +135,70 @@ def test_answers_every_row_of_the_table(alice: Caller) -> None:
         assert answer.status != 405, row
     assert alice.call("PATCH", f"{PFS}/entries").status == 405
     assert alice.get(f"{PFS}/nothing").status == 404
+
+
+@pytest.mark.parametrize("name", ["/etc", "/etc/passwd", "//etc", "a//b", "/", "../etc", "."])
+def test_takes_no_name_that_is_not_relative(alice: Caller, home: str, name: str) -> None:
+    """An absolute name would be looked up from the root of the server."""
+    asked = {"path": home, "files": [[name, 1, "0" * 64]]}
+    refused = alice.post(f"{PFS}/compare", asked)
+    assert (refused.status, refused.json["code"]) == (400, "invalid_input")
+    folder = alice.post(
+        f"{PFS}/compare", {"path": home, "files": [], "folders": [[name, 1, "0" * 64]]}
+    )
+    assert folder.status == 400
+    sent = batch(alice, home, stream({name: b"x"}), 1, 1)
+    assert sent.json["stored"] == 0
+    assert [row[0] for row in sent.json["refused"]] == [0]
+
+
+def test_stores_nothing_that_nobody_could_name(alice: Caller, home: str) -> None:
+    deep = f"{home}/" + "/".join(["d" * 250] * 15)
+    fits, too_long = "x" * 100, "/".join(["y" * 200] * 3)
+    sent = batch(alice, deep, stream({fits: b"1", too_long: b"2"}), 2, 2)
+    assert sent.json["stored"] == 1
+    assert [row[0] for row in sent.json["refused"]] == [1]
+    assert content(alice, f"{deep}/{fits}").body == b"1"
+
+
+def test_counts_directories_and_refused_records_as_announced(alice: Caller, home: str) -> None:
+    def directories(n: int, name: str) -> bytes:
+        return records.MAGIC + records.encode_head(records.Kind.DIRECTORY, name) * n + records.END
+
+    for name in ("d", ".."):
+        over = batch(alice, home, directories(4, name), 3, 0)
+        assert (over.status, over.json["field"]) == (400, "body")
+    assert batch(alice, home, directories(3, "d"), 3, 0).status == 200
+
+
+@pytest.mark.parametrize(
+    ("call", "body", "field"),
+    [
+        ("move", {"from": "nowhere", "to": "/pfs/local/home/alice/x"}, "from"),
+        ("move", {"from": "/pfs/local/home/alice/x", "to": "nowhere"}, "to"),
+        ("copy", {"from": "/pfs/local/home/alice/x", "to": "nowhere"}, "to"),
+        ("remove", {"paths": ["/pfs/local/home/alice/x", "nowhere"]}, "paths[1]"),
+        ("directories", {"paths": ["nowhere"]}, "paths[0]"),
+    ],
+)
+def test_names_the_path_that_is_wrong(
+    alice: Caller, call: str, body: dict[str, object], field: str
+) -> None:
+    refused = alice.post(f"{PFS}/{call}", body)
+    assert (refused.status, refused.json["field"]) == (400, field)
+
+
+@pytest.mark.parametrize("call", ["compare", "remove", "snapshots"])
+@pytest.mark.parametrize("body", [b"[" * 100_000, b'{"path":' * 50_000, b"{" + b"[" * 9, b"\xff"])
+def test_refuses_a_body_that_is_no_json(alice: Caller, call: str, body: bytes) -> None:
+    refused = alice.call("POST", f"{PFS}/{call}", body)
+    assert (refused.status, refused.json["field"]) == (400, "body")
+
+
+def test_a_long_body_means_the_same_as_a_short_one(alice: Caller, home: str) -> None:
+    """More than is kept in memory while it arrives."""
+    files = [[f"none-{n:05}", 1, "0" * 64] for n in range(20_000)]
+    answer = alice.post(f"{PFS}/compare", {"path": home, "files": files})
+    assert answer.json["missing"] == list(range(20_000))
+    odd = alice.post(f"{PFS}/compare", {"path": home, "files": files, "more": 1})
+    assert (odd.status, odd.json["field"]) == (400, "more")

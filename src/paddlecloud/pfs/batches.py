@@ -40,6 +40,7 @@ from paddlecloud.pfs.removing import empty_and_remove
 from paddlecloud.pfs.shapes import BatchResult
 from paddlecloud.pfs.usage import Reservation
 from paddlecloud.wire.digests import LEAF_BYTES, is_digest, leaf_hash
+from paddlecloud.wire.pfspath import MAX_PATH_BYTES, BadPath
 from paddlecloud.wire.records import Head, Kind
 
 MOST_FILES = 10_000
@@ -74,8 +75,10 @@ class Batch:
         reservation: Reservation,
         announced: tuple[int, int],
         *,
+        room_bytes: int = MAX_PATH_BYTES,
         are_blobs: bool = False,
     ) -> None:
+        """`announced`: records and bytes; `room_bytes`: what a name may have behind the base."""
         self._owner = owner
         self._tree = tree
         self._base = base
@@ -83,6 +86,7 @@ class Batch:
         self._sync = services.sync
         self._reservation = reservation
         self._files_left, self._bytes_left = announced
+        self._room_bytes = room_bytes
         self._are_blobs = are_blobs
         self._parents: dict[str, Parts] = {"": base}  # by the text before the last slash
         self._parts: list[_Part] = []
@@ -110,16 +114,20 @@ class Batch:
         self._position += 1
         self._left_bytes = head.size_bytes
         self._part = None
-        self._files_left -= 1
-        self._bytes_left -= head.size_bytes
-        if self._files_left < 0 or self._bytes_left < 0:
-            raise InvalidInput("the batch holds more than it announced", field="body")
+        self._take_from_announced(head.size_bytes)
         try:
             self._begin(head, name)
         except PaddleCloudError as error:
             self._refuse(error)
         except OSError as error:
             raise name_error(error, name) from error
+
+    def _take_from_announced(self, size_bytes: int) -> None:
+        """Refused records count too: each of them is remembered until the answer."""
+        self._files_left -= 1
+        self._bytes_left -= size_bytes
+        if self._files_left < 0 or self._bytes_left < 0:
+            raise InvalidInput("the batch holds more than it announced", field="body")
 
     def _begin(self, head: Head, name: str) -> None:
         if not head.has_digest:
@@ -141,12 +149,20 @@ class Batch:
             if not is_digest(name):
                 raise InvalidInput("a blob is called by its digest", field="body")
             return (name[:2],), name
-        above, _, last = name.rpartition("/")
+        above, slash, last = name.rpartition("/")
         check_name(last)
+        if slash and not above:
+            raise BadPath("a name in a batch is relative: it cannot begin with /")
+        self._check_length(name)
         folder = self._parents.get(above)
         if folder is None:
             folder = self._parents[above] = self._base + split(above)
         return folder, last
+
+    def _check_length(self, name: str) -> None:
+        """What nobody could name afterwards is not stored."""
+        if len(name) > self._room_bytes // 4 and len(name.encode()) > self._room_bytes:
+            raise BadPath(f"a path can have {MAX_PATH_BYTES} bytes")
 
     def write(self, data: memoryview | bytes) -> None:
         """Content of the file begun last, in any pieces."""
@@ -193,9 +209,11 @@ class Batch:
 
     def directory(self, name: str) -> None:
         self._position += 1
+        self._take_from_announced(0)
         try:
             if self._are_blobs:
                 raise InvalidInput("a directory among blobs", field="body")
+            self._check_length(name)
             self._directories.append((self._position, self._base + split(name)))
         except PaddleCloudError as error:
             self._refuse(error)

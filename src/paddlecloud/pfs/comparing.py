@@ -52,6 +52,8 @@ class Comparing:
         """Those that are not known to hold exactly the files that were meant."""
         if not folders:
             return []
+        if len({row[0] for row in folders}) < len(folders):
+            raise InvalidInput("a folder is there twice", field="folders")
         known = FolderDigests(self._tree, self._digests.index)
         others = []
         for position, (name, count, digest) in enumerate(folders):

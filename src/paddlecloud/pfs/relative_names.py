@@ -26,7 +26,7 @@ def is_plain(name: str) -> bool:
 
 def split(name: str) -> tuple[str, ...]:
     """The parts of a relative path, or BadPath."""
-    if len(name) > MAX_PATH_BYTES:
+    if len(name.encode("utf-8", "surrogatepass")) > MAX_PATH_BYTES:
         raise BadPath(f"a path can have {MAX_PATH_BYTES} bytes")
     parts = tuple(name.split("/"))
     for part in parts:
@@ -36,7 +36,7 @@ def split(name: str) -> tuple[str, ...]:
 
 def check_name(part: str) -> None:
     if part.isascii() and part.isprintable():
-        if 0 < len(part) <= MAX_PART_BYTES and part not in (".", ".."):
+        if 0 < len(part) <= MAX_PART_BYTES and part not in (".", "..") and "/" not in part:
             return
     elif unicodedata.normalize("NFC", part) != part:
         raise BadPath(f"{part[:100]!r} is not in Unicode NFC form")

@@ -48,7 +48,7 @@ from paddlecloud.pfs.streamed_files import StreamedFile
 from paddlecloud.pfs.unfinished import FORGOTTEN_S, Uploads
 from paddlecloud.pfs.uploads import Upload
 from paddlecloud.pfs.usage import Totals, Usage
-from paddlecloud.wire.pfspath import PfsPath
+from paddlecloud.wire.pfspath import MAX_PATH_BYTES, PfsPath
 from paddlecloud.wire.snapshots import Snapshot, Wish
 
 SWEEP_EVERY_S = 60.0
@@ -78,6 +78,7 @@ class Store:
         """Check what the storage promises, take up unfinished uploads, delete leftovers."""
         with named(str(self.places.root)):
             self.places.make()
+            self.places.check_device()
             self._lock.take()
         try:
             self.promises = promises.check(self.places.hidden, sync=self.sync)
@@ -249,7 +250,7 @@ class Store:
 
     def _etag(self, facts: os.stat_result) -> str:
         text = f"{facts.st_ino:x}-{facts.st_size:x}-{facts.st_mtime_ns:x}-{facts.st_ctime_ns:x}"
-        if not self.promises.times.tell_writes(facts.st_ctime_ns, time.time_ns()):
+        if not self.digests.times_of(facts).tell_writes(facts.st_ctime_ns, time.time_ns()):
             # A change right now might not show in the times: nobody may continue on this one.
             text += f"-{secrets.token_hex(8)}"
         return f'"{text}"'
@@ -336,7 +337,8 @@ class Store:
 
     def begin_batch(self, owner: Owner, base: PfsPath, files: int, size_bytes: int) -> Batch:
         tree = self.places.tree(owner, base, to_write=True)
-        return self._batch(owner, tree, base.parts, files, size_bytes)
+        room_bytes = MAX_PATH_BYTES - len(str(base).encode()) - 1
+        return self._batch(owner, tree, base.parts, files, size_bytes, room_bytes=room_bytes)
 
     def begin_blobs(self, owner: Owner, files: int, size_bytes: int) -> Batch:
         tree = Tree(self.places.blobs_of(owner.account_id))
@@ -350,6 +352,7 @@ class Store:
         files: int,
         size_bytes: int,
         *,
+        room_bytes: int = MAX_PATH_BYTES,
         are_blobs: bool = False,
     ) -> Batch:
         if not 0 <= files <= MOST_FILES:
@@ -366,6 +369,7 @@ class Store:
             self.services,
             self._usage.reserve(owner, size_bytes, files),
             (files, size_bytes),
+            room_bytes=room_bytes,
             are_blobs=are_blobs,
         )
 

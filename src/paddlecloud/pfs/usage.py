@@ -4,6 +4,10 @@ Bytes are reserved under a lock before the first of them lands, so any number of
 together never exceed the limit; what is unfinished counts. A file that is replaced is subtracted
 when its successor takes the name. What jobs write is seen by a walk: the first when it is first
 needed, then whenever `sweep` is called. Only one process may use a root.
+
+Two locks per account, taken in this order: `names` while names change, and for a whole walk when
+nothing may change meanwhile; `lock` for the numbers, always for a moment only, because the threads
+that move everybody's bytes take it.
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ class Totals:
 
 @dataclass
 class _Account:
+    names: threading.RLock = field(default_factory=threading.RLock)
     lock: threading.RLock = field(default_factory=threading.RLock)
     owner: Owner | None = None
     walked: bool = False
@@ -98,11 +103,21 @@ class Usage:
 
     def reserve(self, owner: Owner, size_bytes: int, files: int) -> Reservation:
         account = self._account(owner.account_id, owner)
+        if owner.limit_bytes is not None or owner.limit_files is not None:
+            self._walk_once(account, owner)
+            try:
+                return self._reserve(account, owner, size_bytes, files)
+            except QuotaExceeded:
+                pass
+            with account.names:  # what takes its name just now is counted twice for a moment
+                return self._reserve(account, owner, size_bytes, files)
         with account.lock:
-            if owner.limit_bytes is not None or owner.limit_files is not None:
-                self._walk_once(account, owner)
-                _check(owner.limit_bytes, account.used_bytes + account.held_bytes, size_bytes)
-                _check_files(owner.limit_files, account.used_files + account.held_files, files)
+            return Reservation(account, size_bytes, files)
+
+    def _reserve(self, account: _Account, owner: Owner, size_bytes: int, files: int) -> Reservation:
+        with account.lock:
+            _check(owner.limit_bytes, account.used_bytes + account.held_bytes, size_bytes)
+            _check_files(owner.limit_files, account.used_files + account.held_files, files)
             return Reservation(account, size_bytes, files)
 
     def reserve_about(self, owner: Owner, least_bytes: int, wanted_bytes: int) -> Reservation:
@@ -114,7 +129,9 @@ class Usage:
 
     def nothing(self, owner: Owner) -> Reservation:
         """For what was reserved elsewhere."""
-        return Reservation(self._account(owner.account_id, owner), 0, 0)
+        account = self._account(owner.account_id, owner)
+        with account.lock:
+            return Reservation(account, 0, 0)
 
     def readopt(self, account_id: int, size_bytes: int, files: int) -> Reservation:
         """Hold again what an earlier process held; it fitted then."""
@@ -128,10 +145,11 @@ class Usage:
         account = self._account(owner.account_id, owner)
 
         def count(size_bytes: int, files: int) -> None:
-            account.used_bytes = max(0, account.used_bytes + size_bytes)
-            account.used_files = max(0, account.used_files + files)
+            with account.lock:
+                account.used_bytes = max(0, account.used_bytes + size_bytes)
+                account.used_files = max(0, account.used_files + files)
 
-        with account.lock:
+        with account.names:
             account.changes += 1
             yield count
 
@@ -141,7 +159,7 @@ class Usage:
     def removed(self, owner: Owner, size_bytes: int, files: int, walks_before: int) -> None:
         """Subtract what was deleted, unless a walk has meanwhile counted without it."""
         account = self._account(owner.account_id)
-        with account.lock:
+        with account.names, account.lock:
             if account.walks == walks_before:
                 account.changes += 1
                 account.used_bytes = max(0, account.used_bytes - size_bytes)
@@ -150,16 +168,19 @@ class Usage:
     def totals(self, owner: Owner) -> tuple[Totals, int]:
         """(what is used, the unfinished included; the unfinished bytes alone)."""
         account = self._account(owner.account_id, owner)
+        self._walk_once(account, owner)
         with account.lock:
-            self._walk_once(account, owner)
             used = Totals(
                 account.used_files + account.held_files, account.used_bytes + account.held_bytes
             )
             return used, account.held_bytes
 
     def _walk_once(self, account: _Account, owner: Owner) -> None:
-        if not account.walked:
-            self._take(account, self._walk(account, owner))
+        if account.walked:
+            return
+        with account.names:
+            if not account.walked:
+                self._take(account, self._walk(account, owner))
 
     def _walk(self, account: _Account, owner: Owner) -> Totals:
         begun_s = time.monotonic()
@@ -169,9 +190,10 @@ class Usage:
         return totals
 
     def _take(self, account: _Account, totals: Totals) -> None:
-        account.used_bytes, account.used_files = totals.size_bytes, totals.files
-        account.walked = True
-        account.walks += 1
+        with account.lock:
+            account.used_bytes, account.used_files = totals.size_bytes, totals.files
+            account.walked = True
+            account.walks += 1
 
     def sweep(self, *, may_rest: bool = False) -> None:
         """Walk the accounts that were walked before, to see what their jobs wrote.
@@ -193,14 +215,14 @@ class Usage:
         owner = account.owner
         assert owner is not None
         for _ in range(_WALKS_WITHOUT_LOCK):
-            with account.lock:
+            with account.names:
                 changes = account.changes
             totals = self._walk(account, owner)
-            with account.lock:
+            with account.names:
                 if account.changes == changes:
                     self._take(account, totals)
                     return
-        with account.lock:  # it changes all the time: hold the changes for one walk
+        with account.names:  # it changes all the time: hold the changes for one walk
             self._take(account, self._walk(account, owner))
 
 

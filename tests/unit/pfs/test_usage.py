@@ -145,3 +145,46 @@ def test_a_large_home_is_walked_less_often(monkeypatch: pytest.MonkeyPatch):
     now_s[0] += 200
     usage.sweep(may_rest=True)
     assert len(walks) == 2
+
+
+def test_whoever_moves_bytes_never_waits_for_a_walk():
+    who = owner(limit_bytes=100)
+    walking, may_end = threading.Event(), threading.Event()
+    may_end.set()
+
+    def count(_: object) -> Totals:
+        walking.set()
+        assert may_end.wait(30)
+        return Totals(1, 10)
+
+    usage = Usage(count)
+    held = usage.reserve(who, 50, 1)
+    may_end.clear()
+    walking.clear()
+    with usage.publishing(who) as note:  # a name changes, so the walks are begun again
+        note(0, 0)
+    sweeper = threading.Thread(target=usage.sweep)
+    sweeper.start()
+    assert walking.wait(30)
+    held.absorb(usage.reserve(who, 20, 0))
+    held.release()
+    may_end.set()
+    sweeper.join(30)
+    assert usage.totals(who) == (Totals(1, 10), 0)
+
+
+def test_what_takes_its_name_just_now_is_not_refused_room():
+    """For a moment it is both held and used."""
+    who = owner(limit_bytes=100)
+    usage = Usage(lambda _: Totals())
+    held = usage.reserve(who, 60, 1)
+    got: list[object] = []
+    with usage.publishing(who) as note:
+        note(60, 1)
+        other = threading.Thread(target=lambda: got.append(usage.reserve(who, 40, 1)))
+        other.start()
+        other.join(0.2)
+        assert got == []  # it waits instead
+        held.release()
+    other.join(30)
+    assert len(got) == 1

@@ -30,11 +30,6 @@ class Body:
     def is_over(self) -> bool:
         return self._chunks.is_over if self._chunks is not None else self.left_bytes == 0
 
-    @property
-    def is_awaited(self) -> bool:
-        """The client holds it back until it is told to go on."""
-        return bool(self._announce) and not self._task.link.pending
-
     def pump(self, sink: Sink) -> Pumping:
         yield from self._say_go_on()
         link, task = self._task.link, self._task

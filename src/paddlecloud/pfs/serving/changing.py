@@ -9,9 +9,10 @@ import msgspec
 from paddlecloud.core.errors import InvalidInput
 from paddlecloud.pfs.serving import table
 from paddlecloud.pfs.serving.exchanges import Exchange, Waiting
+from paddlecloud.pfs.serving.whole_bodies import not_json
 from paddlecloud.wire import pfs_shapes, snapshots
 from paddlecloud.wire.digests import is_digest
-from paddlecloud.wire.pfspath import PfsPath
+from paddlecloud.wire.pfspath import BadPath, PfsPath
 
 if TYPE_CHECKING:
     from paddlecloud.pfs.serving.service import Service
@@ -24,7 +25,14 @@ def _paths(texts: list[str]) -> list[PfsPath]:
         raise InvalidInput("name at least one path", field="paths")
     if len(texts) > _MOST_PATHS:
         raise InvalidInput(f"at most {_MOST_PATHS} paths in one call", field="paths")
-    return [PfsPath.parse(text) for text in texts]
+    return [_path(text, f"paths[{number}]") for number, text in enumerate(texts)]
+
+
+def _path(text: str, field: str) -> PfsPath:
+    try:
+        return PfsPath.parse(text)
+    except BadPath as error:
+        raise InvalidInput(error.message, field=field, hint=error.hint) from None
 
 
 def make_directories(service: Service, exchange: Exchange) -> Waiting:
@@ -50,7 +58,7 @@ def remove(service: Service, exchange: Exchange) -> Waiting:
 
 def move(service: Service, exchange: Exchange) -> Waiting:
     body = yield from exchange.read_json(pfs_shapes.PfsMoveBody)
-    source, target = PfsPath.parse(body["from"]), PfsPath.parse(body["to"])
+    source, target = _path(body["from"], "from"), _path(body["to"], "to")
     yield service.slow
     entry = service.store.move(exchange.owner, source, target, replace=body.get("replace", False))
     yield from exchange.answer_json(entry.to_json())
@@ -58,7 +66,7 @@ def move(service: Service, exchange: Exchange) -> Waiting:
 
 def copy(service: Service, exchange: Exchange) -> Waiting:
     body = yield from exchange.read_json(pfs_shapes.PfsCopyBody)
-    source, target = PfsPath.parse(body["from"]), PfsPath.parse(body["to"])
+    source, target = _path(body["from"], "from"), _path(body["to"], "to")
     yield service.slow
     copied = service.store.copy(
         exchange.owner,
@@ -75,8 +83,8 @@ def put_snapshot(service: Service, exchange: Exchange) -> Waiting:
     yield service.slow
     try:
         wish = snapshots.parse_wish(msgspec.json.decode(data))
-    except msgspec.DecodeError as error:
-        raise InvalidInput(f"the body is not JSON: {error}", field="body") from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise not_json(error) from None
     answer = service.store.put_snapshot(exchange.owner, wish)
     yield from exchange.answer_json(answer.to_json())
 
@@ -85,6 +93,7 @@ def snapshot(service: Service, exchange: Exchange) -> Waiting:
     digest = exchange.head.segments["digest"]
     if not is_digest(digest):
         raise InvalidInput("must be 64 hex digits", field="digest")
+    yield service.slow
     found = service.store.snapshot(exchange.owner.account_id, digest)
     yield from exchange.answer_json(
         {"digest": digest, "files": len(found.files), "bytes": found.total_bytes}

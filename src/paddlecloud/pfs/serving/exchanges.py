@@ -15,10 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from paddlecloud.core.errors import InvalidInput, TooLarge
+from paddlecloud.core.errors import TooLarge
 from paddlecloud.pfs.serving.bodies import Body, Sink
 from paddlecloud.pfs.serving.heads import Head
 from paddlecloud.pfs.serving.links import Cut
+from paddlecloud.pfs.serving.table import JSON_BODY_BYTES
+from paddlecloud.pfs.serving.whole_bodies import (
+    KEPT_BYTES,
+    Whole,
+    decode_json,
+    nameless_file,
+    write_all,
+)
 from paddlecloud.pfs.serving.workers import AGAIN, Pool, Task
 
 if TYPE_CHECKING:
@@ -28,10 +36,8 @@ Waiting = Generator["int | Pool", None, Any]
 Headers = Iterable[tuple[str, str]]
 
 JSON = "application/json"
-JSON_BODY_BYTES = 1 << 20
 _JSON_WITHIN_S = 60.0
 _SEND_FILE_BYTES = 4 << 20
-_KEPT_BYTES = 256 << 10  # of an answer its reader is slow to take; more goes to the disk
 _LINGER_S = 2.0
 _PHRASES = {
     200: "OK",
@@ -80,19 +86,12 @@ class Exchange:
         yield from self.body.pump(sink)
 
     def read_whole(self, limit_bytes: int = JSON_BODY_BYTES) -> Waiting:
-        """The body as bytes; for JSON only."""
+        """The body as bytes, or as mapped bytes; for JSON only."""
         if (self.head.length or 0) > limit_bytes:
             raise TooLarge(f"the body of this call may have {limit_bytes} bytes")
-        data = bytearray()
-
-        def keep(view: memoryview) -> None:
-            if len(data) + len(view) > limit_bytes:
-                raise TooLarge(f"the body of this call may have {limit_bytes} bytes")
-            data.extend(view)
-
-        with self.within(_JSON_WITHIN_S):
-            yield from self.body.pump(keep)
-        return data
+        with Whole(limit_bytes, self._spill_folder) as whole, self.within(_JSON_WITHIN_S):
+            yield from self.body.pump(whole.keep)
+            return whole.take()
 
     def read_json(self, shape: Any, limit_bytes: int = JSON_BODY_BYTES) -> Waiting:
         data = yield from self.read_whole(limit_bytes)
@@ -163,7 +162,7 @@ class Exchange:
         if sent == len(data):
             return
         rest = memoryview(bytes(data) if isinstance(data, memoryview) else data)[sent or 0 :]
-        if len(rest) > _KEPT_BYTES and (fd := self._spill(rest)) is not None:
+        if len(rest) > KEPT_BYTES and (fd := self._spill(rest)) is not None:
             length, rest, data = len(rest), memoryview(b""), b""
             try:
                 yield from self.send_file(fd, 0, length)
@@ -179,15 +178,12 @@ class Exchange:
     def _spill(self, rest: memoryview) -> int | None:
         """A nameless file with what a slow reader has not taken: a thousand of them must not
         hold a thousand long lists in memory. None where there can be no such file."""
-        if not self._spill_folder:
-            return None
         try:
-            fd = os.open(self._spill_folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            fd = nameless_file(self._spill_folder)
         except OSError:
             return None
         try:
-            while rest:
-                rest = rest[os.write(fd, rest) :]
+            write_all(fd, rest)
         except OSError:
             os.close(fd)
             return None
@@ -222,24 +218,3 @@ class Exchange:
                     return
                 if self.task.has_had_its_share:
                     yield AGAIN
-
-
-def decode_json(data: bytes | bytearray, shape: Any) -> Any:
-    """The body as `shape`, a TypedDict. Unknown keys are faults, as everywhere."""
-    try:
-        value = msgspec.json.decode(data) if data else {}
-    except msgspec.DecodeError as error:
-        raise InvalidInput(f"the body is not JSON: {error}", field="body") from None
-    if isinstance(value, dict):
-        unknown = sorted(set(value) - set(shape.__annotations__))
-        if unknown:
-            known = ", ".join(shape.__annotations__)
-            raise InvalidInput(
-                f"{unknown[0][:100]} is no key of this call", field=unknown[0][:100], hint=known
-            )
-    try:
-        return msgspec.convert(value, shape)
-    except msgspec.ValidationError as error:
-        message, _, place = str(error).partition(" - at `$")
-        field = place.strip("`.") or "body"
-        raise InvalidInput(message[:1].lower() + message[1:], field=field) from None

@@ -102,10 +102,10 @@ class Gathering:
             hint = "read its content"
             self._fail(name, TooLarge(f"{name} has more than {LEAF_BYTES} bytes", hint=hint))
             return
+        self._fd, self._at, self._size_bytes = fd, 0, facts.st_size
         is_executable = facts.st_mode & _OWNER_MAY_RUN
         kind = records.Kind.EXECUTABLE if is_executable else records.Kind.FILE
         self._out += records.encode_head(kind, name, facts.st_size, facts.st_mtime_ns)
-        self._fd, self._at, self._size_bytes = fd, 0, facts.st_size
         self._hash = leaf_hash()
         self._go_on()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
 
-from httptools import HttpParserError, HttpRequestParser
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 from paddlecloud.core.errors import InvalidInput, PaddleCloudError
 
@@ -85,7 +85,7 @@ def parse_head(raw: bytes) -> Head:
         parser.feed_data(raw[:-1])
         if collector.is_complete:
             raise bad("the head of the request ends early")
-        parser.feed_data(raw[-1:])
+        _feed_last(parser, raw[-1:])
         method = parser.get_method().decode("ascii")
         version = parser.get_http_version()
     except HttpParserError as error:
@@ -110,6 +110,13 @@ def parse_head(raw: bytes) -> Head:
         expects_continue=headers.get("expect", "").lower() == "100-continue",
         is_modern=version == "1.1",
     )
+
+
+def _feed_last(parser: HttpRequestParser, byte: bytes) -> None:
+    try:
+        parser.feed_data(byte)
+    except HttpParserUpgrade:
+        pass  # an offer (`curl --http2` makes one), which one need not take
 
 
 def _is_last(headers: dict[str, str]) -> bool:

@@ -47,6 +47,7 @@ _BACKLOG = 1024
 _TICK_S = 1.0
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _SPARE_DESCRIPTORS = 256
+_DESCRIPTORS_EACH = 3  # its socket, and two files of what it transfers
 _log = logging.getLogger("paddlecloud.pfs")
 
 
@@ -93,7 +94,7 @@ def _serve(
     )
     service.poller = poller
     service.moving = poller.pool = Pool("moving", 8, poller)
-    service.slow = Pool("slow", 8, poller, most_per_account=4)
+    service.slow = Pool("slow", 8, poller, most_per_account=2)
     service.asking = Pool("asking", 4, poller)
     pools = (service.moving, service.slow, service.asking)
     # Before any thread is made: all of them leave these signals to `_tend`.
@@ -121,15 +122,23 @@ def _serve(
 
 
 def _tend(service: Service) -> None:
-    """Until it is told to stop: nothing to do but what time brings.
+    """Until it is told to stop.
 
-    Signals are waited for, not handled: a handler may come while its own thread holds a lock.
+    Signals are waited for, not handled: a handler may come while its own thread holds a lock. And
+    this thread does nothing else: housekeeping may walk through millions of files.
     """
-    while signal.sigtimedwait(_STOP_SIGNALS, _TICK_S) is None:
-        try:
-            service.tick()
-        except Exception:
-            _log.exception("the housekeeping of the file store failed")
+    is_over = threading.Event()
+
+    def keep_house() -> None:
+        while not is_over.wait(_TICK_S):
+            try:
+                service.tick()
+            except Exception:
+                _log.exception("the housekeeping of the file store failed")
+
+    threading.Thread(target=keep_house, name="housekeeping", daemon=True).start()
+    signal.sigwait(_STOP_SIGNALS)
+    is_over.set()
 
 
 def _finish(poller: Poller, pools: tuple[Pool, ...], thread: threading.Thread) -> None:
@@ -205,15 +214,15 @@ def _link_maker(context: ssl.SSLContext | None) -> Callable[[socket.socket], Lin
 
 
 def _within_descriptors(settings: Settings) -> Settings:
-    """As many connections as there are descriptors for; two may be open per transfer."""
+    """As many connections as there are descriptors for."""
     from dataclasses import replace
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * settings.max_connections + _SPARE_DESCRIPTORS
+    wanted = _DESCRIPTORS_EACH * settings.max_connections + _SPARE_DESCRIPTORS
     if soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    possible = max(1, (soft - _SPARE_DESCRIPTORS) // 2)
+    possible = max(1, (soft - _SPARE_DESCRIPTORS) // _DESCRIPTORS_EACH)
     return replace(settings, max_connections=min(settings.max_connections, possible))
 
 

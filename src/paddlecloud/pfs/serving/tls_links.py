@@ -10,6 +10,7 @@ from typing import TypeVar
 from paddlecloud.pfs.serving.links import READ, WRITE, Cut, Link
 
 Result = TypeVar("Result")
+_SENT_AT_ONCE = 64 << 10
 
 
 class TlsLink(Link):
@@ -52,7 +53,10 @@ class TlsLink(Link):
         return count
 
     def send(self, view: memoryview | bytes) -> int | None:
-        count = self._try(lambda: self.tls.send(view))
+        # After "not ready" TLS wants the same bytes again, and as many: so never more than what
+        # every caller offers again, whichever way it goes on.
+        part = view if len(view) <= _SENT_AT_ONCE else memoryview(view)[:_SENT_AT_ONCE]
+        count = self._try(lambda: self.tls.send(part))
         self.moved_bytes += count or 0
         return count
 
