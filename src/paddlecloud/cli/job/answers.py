@@ -41,7 +41,7 @@ def name_of(job: Mapping[str, Any]) -> str:
 
 def group_of(job: Mapping[str, Any]) -> str:
     """Every account is a group of its own."""
-    return job_words.group_of(_notes(job), str(job["account"]))
+    return str(job.get("group") or job_words.group_of(_notes(job), str(job["account"])))
 
 
 def _notes(job: Mapping[str, Any]) -> Mapping[str, str]:
