@@ -17,15 +17,12 @@ from paddlecloud.pfs.directories import Directories
 from paddlecloud.pfs.diskstore import Tree
 from paddlecloud.pfs.faults import missing, named, shown
 from paddlecloud.pfs.listing import count as count_below
-from paddlecloud.pfs.owners import Owner, Places
-from paddlecloud.pfs.publishing import Services, standing, sync_directory
+from paddlecloud.pfs.owners import Owner, Places, lies_in
+from paddlecloud.pfs.publishing import Services, standing
 from paddlecloud.pfs.removing import remove_in
 from paddlecloud.pfs.shapes import Entry, Removed
 from paddlecloud.pfs.usage import Totals
 from paddlecloud.wire.pfspath import PfsPath
-
-_FEW = 2
-_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Changes:
@@ -63,7 +60,7 @@ class Changes:
                 raise InvalidInput("a home cannot be moved", field="path")
         tree = self._places.tree(owner, source, to_write=True)
         self._places.check(owner, target, to_write=True)
-        if target.parts != source.parts and target.is_below(source):
+        if target.parts != source.parts and lies_in(target, source):
             raise InvalidInput(f"{shown(target)} lies in {shown(source)}", field="to")
         # Each side has its own: two deep paths would close each other's directories.
         with Directories(tree) as from_dirs, Directories(tree) as to_dirs:
@@ -80,7 +77,7 @@ class Changes:
                     self._rename(owner, (from_fd, source), (to_fd, target), facts, replace_it)
                 if self._sync:
                     for fd in (from_fd, to_fd):
-                        sync_directory(fd)
+                        syscalls.sync_directory(fd)
                 after = os.stat(target.name, dir_fd=to_fd, follow_symlinks=False)
         self._keep_digest(facts, after)
         return Entry.of(target.name, after)
@@ -100,6 +97,13 @@ class Changes:
                 syscalls.rename_new(from_fd, old.name, to_fd, new.name)
                 return
             old_bytes, old_files = standing(to_fd, new.name)
+            places = (from_fd, old.name), (to_fd, new.name)
+            if old_files and _is_one_file(*places):
+                if _are_two_names(*places):  # a rename would leave both
+                    os.unlink(old.name, dir_fd=from_fd)
+                    count(-old_bytes, -1)
+                    return
+                old_bytes = old_files = 0
             os.rename(old.name, new.name, src_dir_fd=from_fd, dst_dir_fd=to_fd)
             count(-old_bytes, -old_files)
 
@@ -152,19 +156,34 @@ class Changes:
         )
         try:
             with named(path), Directories(tree) as dirs:
-                fd = dirs.open(path.parts[:-1])
-                with self._usage.publishing(owner):
-                    walks = self._usage.walks(owner)
-                    _set_aside(fd, path.name, folder, aside)
+                try:
+                    fd = dirs.open(path.parts[:-1])
+                    with self._usage.publishing(owner):
+                        walks = self._usage.walks(owner)
+                        _set_aside(fd, path.name, folder, aside)
+                except (FileNotFoundError, NotADirectoryError):
+                    # Somebody was faster, or it lay in what was removed just before.
+                    return Removed(shown(path), 0, 0)
                 if self._sync:
-                    sync_directory(fd)
+                    syscalls.sync_directory(fd)
                 gone = _delete(folder, aside)
             self._usage.removed(owner, gone.size_bytes, gone.files, walks)
-        except FileNotFoundError:
-            gone = Totals()  # somebody was faster
         finally:
             os.close(folder)
         return Removed(shown(path), gone.files, gone.size_bytes)
+
+
+def _is_one_file(one: tuple[int, str], other: tuple[int, str]) -> bool:
+    first, second = (os.stat(name, dir_fd=fd, follow_symlinks=False) for fd, name in (one, other))
+    return os.path.samestat(first, second)
+
+
+def _are_two_names(one: tuple[int, str], other: tuple[int, str]) -> bool:
+    """Or is it one in two spellings, which some storages do not tell apart?"""
+    (fd, name), (other_fd, other_name) = one, other
+    if not os.path.samestat(os.fstat(fd), os.fstat(other_fd)):
+        return True
+    return {name, other_name} <= set(os.listdir(fd))
 
 
 def _set_aside(fd: int, name: str, folder: int, aside: str) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from paddlecloud.core.errors import Conflict
 from paddlecloud.pfs import syscalls
 from paddlecloud.pfs.index import Index, Known
-from paddlecloud.pfs.promises import Times
+from paddlecloud.pfs.promises import WORST, Times
 from paddlecloud.wire.buffers import buffer as new_buffer
 from paddlecloud.wire.digests import LEAF_BYTES, combine, leaf_count, leaf_hash
 
@@ -27,6 +27,10 @@ class Digests:
         self.index = index
         self.times = times
 
+    def times_of(self, facts: os.stat_result) -> Times:
+        """What the times of this file tell: they were tried on one device only."""
+        return self.times if facts.st_dev == self.index.device else WORST
+
     def known(self, facts: os.stat_result) -> Known | None:
         return self.index.get(facts)
 
@@ -38,13 +42,14 @@ class Digests:
             if known is not None:
                 return facts, known
             looked_at_ns = time.time_ns()
-            if self.times.mapped_writes_show:
+            times = self.times_of(facts)
+            if times.mapped_writes_show:
                 syscalls.write_out(fd)
                 if not is_same(facts, os.fstat(fd)):
                     continue
             leaves = read_leaves(fd, facts.st_size)
             if leaves is not None and is_same(facts, os.fstat(fd)):
-                if self.times.tell(facts.st_ctime_ns, looked_at_ns):
+                if times.tell(facts.st_ctime_ns, looked_at_ns):
                     self.index.learn(facts, leaves)
                 return facts, Known(combine(leaves), tuple(leaves))
         raise Conflict(f"{where} is being written", field="path", hint="try again when it is done")
@@ -52,10 +57,10 @@ class Digests:
     def may_keep(self, before: os.stat_result, after: os.stat_result) -> bool:
         """Whether the digest of a file that got its name between the two looks may be kept."""
         return (
-            before.st_ino == after.st_ino
+            (before.st_dev, before.st_ino) == (after.st_dev, after.st_ino)
             and before.st_size == after.st_size
             and before.st_mtime_ns == after.st_mtime_ns
-            and self.times.tell_published(after.st_mtime_ns, after.st_ctime_ns)
+            and self.times_of(after).tell_published(after.st_mtime_ns, after.st_ctime_ns)
         )
 
     def learn_published(

@@ -11,6 +11,7 @@ import os
 from collections import OrderedDict
 from types import TracebackType
 
+from paddlecloud.pfs import syscalls
 from paddlecloud.pfs.diskstore import Tree
 
 Parts = tuple[str, ...]
@@ -77,5 +78,5 @@ class Directories:
     def sync_made(self) -> None:
         """The names of the directories made so far survive a power cut."""
         for parent in {parts[:-1] for parts in self.made}:
-            os.fsync(self.open(parent))
+            syscalls.sync_directory(self.open(parent))
         self.made.clear()

@@ -51,10 +51,16 @@ class Tree:
         """A descriptor of the directory `part` of `fd`, and whether it was made just now."""
         _check_part(part)
         try:
-            return os.open(part, _DIR_FLAGS, dir_fd=fd), False
+            below = os.open(part, _DIR_FLAGS, dir_fd=fd)
         except FileNotFoundError:
             if not create:
                 raise
+            return self._make(fd, part)
+        if create and self.owner_uid is not None:
+            self._give_if_forgotten(fd, below)
+        return below, False
+
+    def _make(self, fd: int, part: str) -> tuple[int, bool]:
         try:
             os.mkdir(part, _DIR_MODE, dir_fd=fd)
         except FileExistsError:  # made by someone else just now, who also gives it away
@@ -62,6 +68,13 @@ class Tree:
         below = os.open(part, _DIR_FLAGS, dir_fd=fd)
         self.give(below)
         return below, True
+
+    def _give_if_forgotten(self, fd: int, below: int) -> None:
+        """Ours still: whoever made it was killed before it could give it away. What is mounted
+        there was not made here."""
+        facts = os.fstat(below)
+        if facts.st_uid == os.geteuid() and facts.st_dev == os.fstat(fd).st_dev:
+            self.give(below)
 
     def give(self, fd: int) -> None:
         """Hand a new file or directory to the account."""

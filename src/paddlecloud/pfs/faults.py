@@ -84,6 +84,12 @@ def name_error(error: OSError, path: PfsPath | str) -> PaddleCloudError:
         return Conflict(f"already exist: {where}", field="path")
     if number in (errno.EACCES, errno.EPERM):
         return NotAllowed(f"the file store may not touch {where}", field="path")
+    if number == errno.EXDEV:
+        return Conflict(
+            f"{where} lies on another filesystem than the file store's own folder",
+            field="path",
+            hint="the administrator has to mount the storage as a whole",
+        )
     if number == errno.ENAMETOOLONG:
         return InvalidInput(f"a name in {where[:100]} is too long for this disk", field="path")
     if number in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN):

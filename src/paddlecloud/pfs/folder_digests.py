@@ -27,9 +27,13 @@ class FolderDigests:
         self._learnt: list[FolderRow] = []
 
     def of(self, fd: int, count: int) -> bytes | None:
-        """None when it does not hold exactly `count` files, or one of them is not known."""
+        """None when it does not hold exactly `count` files, or one of them is not known.
+
+        Files of another device never are: see `index`.
+        """
         names, many = self._look(fd, count)
-        if len(names) != count:
+        device = self._index.device
+        if len(names) != count or any(facts.st_dev != device for facts in many):
             return None
         inode, state = os.fstat(fd).st_ino, _state(names, many)
         found = self._index.folder(inode, state)

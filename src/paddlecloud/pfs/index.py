@@ -2,8 +2,10 @@
 
 A row is believed only while inode, size, mtime and ctime are what they were when the bytes were
 read, and it is only written when the times of this storage can tell a later change (`Times`, the
-problem git calls racy). Each row has a checksum of its own, so a damaged database answers nothing
-rather than something wrong; a broken or deleted one is begun again without a word. Thread safe.
+problem git calls racy). What times tell was tried on the device where the index lies, so it knows
+nothing of files on another one. Each row has a checksum of its own, so a damaged database answers
+nothing rather than something wrong; a broken or deleted one is begun again without a word. Thread
+safe.
 New rows wait in memory and are written many at a time.
 """
 
@@ -48,6 +50,7 @@ class Known(NamedTuple):
 class Index:
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.device = os.stat(path.parent).st_dev
         self._lock = threading.Lock()
         self._waiting: dict[int, _Row] = {}
         self._flushed_at_s = time.monotonic()
@@ -56,6 +59,8 @@ class Index:
     # --- asking ---
 
     def get(self, facts: os.stat_result) -> Known | None:
+        if facts.st_dev != self.device:
+            return None
         inode = _signed(facts.st_ino)
         with self._lock:
             row = self._waiting.get(inode) or self._one(inode)
@@ -73,7 +78,11 @@ class Index:
         with self._lock:
             rows = self._many(inodes)
         return [
-            row[3] if (row := rows.get(inode)) is not None and _describes(row, facts) else None
+            row[3]
+            if (row := rows.get(inode)) is not None
+            and facts.st_dev == self.device
+            and _describes(row, facts)
+            else None
             for inode, facts in zip(inodes, many, strict=True)
         ]
 
@@ -102,7 +111,7 @@ class Index:
         self.learn_many(((facts, leaves),))
 
     def learn_many(self, many: Iterable[tuple[os.stat_result, Sequence[bytes]]]) -> None:
-        rows = [_row(facts, leaves) for facts, leaves in many]
+        rows = [_row(facts, leaves) for facts, leaves in many if facts.st_dev == self.device]
         with self._lock:
             self._waiting.update((row[0], row) for row in rows)
             late = time.monotonic() - self._flushed_at_s > _FLUSH_S

@@ -7,12 +7,14 @@ same work whether it exists or not.
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from paddlecloud.core.errors import InvalidInput, NotAllowed
+from paddlecloud.core.errors import InvalidInput, NotAllowed, Unavailable
 from paddlecloud.pfs.diskstore import Tree
 from paddlecloud.wire.pfspath import PUBLIC, PfsPath
 
@@ -47,6 +49,21 @@ class Places:
         for folder in ("", "parts", "blobs", "snapshots"):
             (self.hidden / folder).mkdir(mode=0o700, exist_ok=True)
 
+    def check_device(self) -> None:
+        """A file gets its name by a rename, which cannot cross from one mount to another."""
+        if os.stat(self.homes).st_dev == os.stat(self.hidden).st_dev:
+            nothing = "nothing-has-this-name"
+            try:
+                os.rename(self.hidden / nothing, self.homes / nothing)
+            except OSError as error:
+                if error.errno != errno.EXDEV:  # else two mounts of one filesystem
+                    return
+        raise Unavailable(
+            f"{self.homes} and {self.hidden} lie on different filesystems: no file could get its "
+            "name",
+            hint=f"mount the storage at {self.root} as a whole, so that both are folders of it",
+        )
+
     def check(self, owner: Owner, path: PfsPath, *, to_write: bool = False) -> None:
         """Whether the caller may go there; looks at nothing but its arguments."""
         if self.datacenters is not None and path.datacenter not in self.datacenters:
@@ -70,11 +87,12 @@ class Places:
         home = self.homes / owner.name
         try:
             os.mkdir(home, 0o700)
+            is_ours = True
         except FileExistsError:
-            pass
-        else:
-            if owner.uid is not None:
-                os.chown(home, owner.uid, owner.uid, follow_symlinks=False)
+            # Ours still: whoever made it was killed before it could give it away.
+            is_ours = owner.uid is not None and _is_our_directory(home)
+        if is_ours and owner.uid is not None:
+            os.chown(home, owner.uid, owner.uid, follow_symlinks=False)
         return Tree(home, owner.uid)
 
     def parts_of(self, account_id: int) -> Path:
@@ -86,6 +104,16 @@ class Places:
 
     def snapshots_of(self, account_id: int) -> Path:
         return _folder(self.hidden / "snapshots" / str(account_id))
+
+
+def lies_in(path: PfsPath, other: PfsPath) -> bool:
+    """Whether it is `other` or lies anywhere under it; all datacenters of a root are one tree."""
+    return path._replace(datacenter=other.datacenter).is_below(other)
+
+
+def _is_our_directory(path: Path) -> bool:
+    facts = os.lstat(path)
+    return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid()
 
 
 def _folder(path: Path) -> Path:

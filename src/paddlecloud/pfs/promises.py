@@ -66,7 +66,6 @@ class Promises:
     rename_refuses_to_replace: bool = True  # else looked up first: not safe against a job
     directory_sync: bool = True
     one_sync_for_all: bool = True  # syncfs; else os.sync
-    kernel_copies: bool = True  # copy_file_range
     case_sensitive: bool = True
     keeps_names: bool = True  # gives back the bytes of a name as they were written
     tried: bool = True  # False: the disk was full
@@ -99,9 +98,8 @@ def _check(probe: Path, sync: bool) -> Promises:
         return Promises(
             times=_times(probe),
             rename_refuses_to_replace=_refuses_to_replace(probe, fd),
-            directory_sync=_directory_sync(fd) if sync else True,
+            directory_sync=syscalls.sync_directory(fd) if sync else True,
             one_sync_for_all=syscalls.has_syncfs(),
-            kernel_copies=_kernel_copies(probe),
             case_sensitive=_case_sensitive(probe),
             keeps_names=_keeps_names(probe),
         )
@@ -130,24 +128,6 @@ def _refuses_to_replace(probe: Path, fd: int) -> bool:
     except FileExistsError:
         return syscalls.has_renameat2()
     return False
-
-
-def _directory_sync(fd: int) -> bool:
-    try:
-        os.fsync(fd)
-    except OSError as error:
-        if error.errno in (errno.EINVAL, errno.EOPNOTSUPP):  # some FUSE mounts: nothing to sync
-            return False
-        raise
-    return True
-
-
-def _kernel_copies(probe: Path) -> bool:
-    with (probe / "old").open("rb") as source, (probe / "copy").open("wb") as target:
-        try:
-            return os.copy_file_range(source.fileno(), target.fileno(), 3) == 3
-        except OSError:
-            return False
 
 
 def _case_sensitive(probe: Path) -> bool:

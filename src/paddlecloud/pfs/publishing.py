@@ -6,11 +6,11 @@ under the account's lock, so two writers of one path are counted right and one o
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,15 +70,6 @@ def standing(target_fd: int, name: str, *, over_links: bool = False) -> tuple[in
     )
 
 
-def sync_directory(fd: int) -> None:
-    """Some FUSE mounts have nothing to sync in a directory and say so."""
-    try:
-        os.fsync(fd)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
-            raise
-
-
 def sync_directories(dirs: Directories, touched: Sequence[Parts]) -> None:
     """The names in these directories survive a power cut.
 
@@ -89,7 +80,7 @@ def sync_directories(dirs: Directories, touched: Sequence[Parts]) -> None:
         syscalls.syncfs(dirs.open(()))
         return
     for folder in touched:
-        sync_directory(dirs.open(folder))
+        syscalls.sync_directory(dirs.open(folder))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +99,20 @@ class Draft:
         """A new one; `name` opens one that exists."""
         self.name = name or f"draft-{secrets.token_hex(8)}"
         self._services = services
+        self._folder = folder
         self.is_doubtful = False  # a sync failed: what the kernel has of it may not be on the disk
-        self._folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
-        flags |= 0 if name else os.O_CREAT | os.O_EXCL
-        try:
-            self.fd = os.open(self.name, flags, PLAIN_MODE, dir_fd=self._folder_fd)
-        except BaseException:
-            os.close(self._folder_fd)
-            raise
+        self.is_named = False  # from then on it is the user's file, whatever fails behind it
+        self.fd = self.open() if name else self.open(os.O_CREAT | os.O_EXCL)
+
+    def open(self, more_flags: int = 0) -> int:
+        """A descriptor of its own, which the caller closes."""
+        flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | more_flags
+        return os.open(self._folder / self.name, flags, PLAIN_MODE)
+
+    def reopen(self) -> None:
+        """Go on with one that was closed meanwhile."""
+        if self.fd < 0:
+            self.fd = self.open()
 
     def publish(
         self,
@@ -145,21 +141,22 @@ class Draft:
             os.fsync(self.fd)
             self.is_doubtful = False
         before = os.fstat(self.fd)
-        with Directories(tree) as dirs:
+        with Directories(tree) as dirs, _opened(self._folder) as folder:
             dirs.open(parts[:-1], create=True)
             if sync and dirs.made:
                 dirs.sync_made()
             parent = dirs.open(parts[:-1])
             with usage.publishing(owner) as count:
                 if only_new:
-                    syscalls.rename_new(self._folder_fd, self.name, parent, parts[-1])
+                    syscalls.rename_new(folder, self.name, parent, parts[-1])
                     count(before.st_size, 1)
                 else:
-                    part = (self._folder_fd, self.name)
+                    part = (folder, self.name)
                     replace(*part, parent, parts[-1], before.st_size, count, over_links=over_links)
+                self.is_named = True
                 reservation.release()
             if sync:
-                sync_directory(parent)
+                syscalls.sync_directory(parent)
         after = os.fstat(self.fd)
         if leaves is not None:
             self._services.digests.learn_published(before, after, leaves)
@@ -167,12 +164,20 @@ class Draft:
 
     def discard(self) -> None:
         try:
-            os.unlink(self.name, dir_fd=self._folder_fd)
+            os.unlink(self._folder / self.name)
         except FileNotFoundError:
             pass
 
     def close(self) -> None:
         if self.fd >= 0:
             os.close(self.fd)
-            os.close(self._folder_fd)
             self.fd = -1
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield fd
+    finally:
+        os.close(fd)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from paddlecloud.core.errors import Conflict, InvalidInput, NotFound
-from paddlecloud.pfs import publishing
+from paddlecloud.pfs import publishing, syscalls
 from paddlecloud.pfs.copying import copy_bytes
 from paddlecloud.pfs.digesting import read_leaves
 from paddlecloud.pfs.directories import Directories, Parts
@@ -100,7 +100,7 @@ class Snapshots:
                 with self._usage.publishing(owner) as count:
                     publishing.replace(fd, part, fd, digest, len(text), count)
             if self._sync:
-                publishing.sync_directory(fd)
+                syscalls.sync_directory(fd)
         except BaseException:
             _unlink(part, fd)
             raise

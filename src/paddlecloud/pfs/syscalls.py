@@ -47,6 +47,18 @@ def syncfs(fd: int) -> None:
         _raise()
 
 
+def sync_directory(fd: int) -> bool:
+    """The names in it survive a power cut; False where there is nothing to sync in a directory,
+    as some FUSE mounts say."""
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+            raise
+        return False
+    return True
+
+
 def rename_new(source_fd: int, source: str, target_fd: int, target: str) -> None:
     """Rename, unless something has the new name: then FileExistsError."""
     if _renameat2 is not None:

@@ -44,10 +44,22 @@ class Uploads:
     def begin(self, owner: Owner, wish: UploadWish) -> Upload:
         target = self._target(owner, wish)
         key = (owner.account_id, _id_of(owner, wish))
-        upload = self._resume(key, owner, wish, target)
-        if upload is not None:
-            upload.wait_for_bytes_on_the_way()
-            return upload
+        while True:
+            # Not under the lock all accounts share: one of them may be in the sync of its commit.
+            with self._lock:
+                upload = self._live.get(key)
+            if upload is None:
+                upload = self._begin(key, owner, wish, target)
+                if upload is not None:
+                    return upload
+            elif upload.renew(owner, wish, target[0]):
+                upload.wait_for_bytes_on_the_way()
+                return upload
+
+    def _begin(
+        self, key: _Key, owner: Owner, wish: UploadWish, target: tuple[Tree, Parts]
+    ) -> Upload | None:
+        """A new one; None when another connection was faster."""
         free_bytes = target[0].free_bytes()
         if wish.size_bytes > free_bytes:
             raise OutOfSpace(
@@ -58,10 +70,9 @@ class Uploads:
         # May walk a home, so not under the lock that all accounts share.
         reservation = self._services.usage.reserve(owner, wish.size_bytes, 1)
         with self._lock:
-            upload = self._resume(key, owner, wish, target)
-            if upload is not None:  # another connection was faster
+            if key in self._live:
                 reservation.release()
-                return upload
+                return None
             upload = self._make(key, owner, wish, target, reservation)
             try:
                 upload.create()
@@ -70,15 +81,6 @@ class Uploads:
                 raise
             self._done.pop(key, None)
             self._live[key] = upload
-            return upload
-
-    def _resume(
-        self, key: _Key, owner: Owner, wish: UploadWish, target: tuple[Tree, Parts]
-    ) -> Upload | None:
-        with self._lock:
-            upload = self._live.get(key)
-            if upload is not None:
-                upload.renew(owner, wish, target[0])
             return upload
 
     def _make(

@@ -117,13 +117,21 @@ class Upload:
         new.write_text(json.dumps(body))
         os.rename(new, self._file(".json"))
 
-    def renew(self, owner: Owner, wish: UploadWish, tree: Tree) -> None:
-        """The same file is sent again: what may have changed is taken over."""
-        self.owner = owner
-        self.wish = wish
-        self._tree = tree
-        with named(self.shown):
+    def renew(self, owner: Owner, wish: UploadWish, tree: Tree) -> bool:
+        """The same file is sent again: what may have changed is taken over.
+
+        Waits for a commit under way. False: it is over, and a new one can be begun.
+        """
+        with self._lock, named(self.shown):
+            if not self._is_over and not self._file("").exists():
+                self.abandon()  # somebody deleted what had arrived
+            if self._is_over:
+                return False
+            self.owner = owner
+            self.wish = wish
+            self._tree = tree
             self.note()
+            return True
 
     def load(self, *, is_doubtful: bool) -> None:
         """Take up what an earlier process received."""
@@ -240,8 +248,12 @@ class Upload:
         with suppress(ValueError):
             self._receivers.remove(receiver)
 
+    @property
+    def _is_over(self) -> bool:
+        return self._is_abandoned or self._entry is not None
+
     def _check_open(self) -> None:
-        if self._is_abandoned or self._entry is not None:
+        if self._is_over:
             raise Conflict("this upload is finished", hint="begin it again")
 
     @property
@@ -333,8 +345,12 @@ class Upload:
                 mtime_ns=self.wish.mtime_ns,
                 leaves=leaves,
             )
-        except OSError:
-            if draft.is_doubtful:
+        except BaseException:
+            if draft.is_named:
+                # The name is taken, but may not survive a power cut: nothing is acknowledged, and
+                # as there is nothing left to commit, the client has to begin again.
+                self.abandon()
+            elif draft.is_doubtful:
                 self._believe_nothing()
             raise
         finally:
@@ -344,7 +360,7 @@ class Upload:
 
     def abandon(self) -> None:
         with self._lock:
-            if self._is_abandoned or self._entry is not None:
+            if self._is_over:
                 return
             self._is_abandoned = True
             for receiver in list(self._receivers):
@@ -357,7 +373,8 @@ class Upload:
     def _remove_files(self) -> None:
         # The note goes first: without it the others are leftovers.
         for suffix in (".json", ".leaves", ""):
-            self._file(suffix).unlink(missing_ok=True)
+            with suppress(OSError):  # found and removed at the next start
+                self._file(suffix).unlink(missing_ok=True)
 
     def age_s(self) -> float:
         try:

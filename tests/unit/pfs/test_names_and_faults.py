@@ -73,7 +73,8 @@ def test_takes_a_name_exactly_when_a_path_would_keep_it_as_it_is(name: str):
         (errno.EMFILE, errors.Unavailable),
         (errno.EIO, errors.Unavailable),
         (errno.EROFS, errors.Unavailable),
-        (errno.EXDEV, errors.InternalError),
+        (errno.EXDEV, errors.Conflict),
+        (errno.EDOM, errors.InternalError),
     ],
 )
 def test_names_an_error_of_the_disk(number: int, kind: type[errors.PaddleCloudError]):
