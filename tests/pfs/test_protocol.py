@@ -79,6 +79,8 @@ def test_reuses_leaves_of_the_file_that_is_there(alice: Caller, home: str) -> No
     changed = _THREE_LEAVES[:LEAF_BYTES] + b"y" + _THREE_LEAVES[LEAF_BYTES + 1 :]
     upload = begin(alice, f"{home}/f", changed, source="other")
     assert upload["base"] == leaf_digests(_THREE_LEAVES)
+    twice = alice.post(f"{PFS}/uploads/{upload['id']}/reuse", {"leaves": [0, 2, 0]})
+    assert (twice.status, twice.json["field"]) == (400, "leaves")
     reused = alice.post(f"{PFS}/uploads/{upload['id']}/reuse", {"leaves": [0, 2]})
     leaves = leaf_digests(changed)
     assert reused.json == {"leaves": [[0, leaves[0]], [2, leaves[2]]]}

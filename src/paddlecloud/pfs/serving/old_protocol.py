@@ -26,6 +26,7 @@ BOUNDARY = "8d7b0e5709d756e21e971ff4d9ac3b20"
 _LEAST_CHUNK_BYTES, _MOST_CHUNK_BYTES = 4 << 10, 32 << 20
 _MOST_FILE_BYTES = 1 << 40
 _MOST_PATHS = 1000
+_MOST_ROWS = 200_000  # the old answer is one text, made in memory
 _AT_END = "this file reaches end"
 
 
@@ -103,6 +104,8 @@ def _ls(service: Service, exchange: Exchange) -> list[dict[str, Any]]:
                 service.store, exchange.owner, path, recursive=recursive == "true"
             ):
                 rows.append(_row(base if is_file else f"{base}/{entry.name}", entry))
+                if len(rows) > _MOST_ROWS:
+                    raise _bad(f"more than {_MOST_ROWS} files: list one folder at a time")
         if not matched:
             raise NotFound("no such file or directory")
     return rows

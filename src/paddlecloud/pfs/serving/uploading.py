@@ -64,6 +64,8 @@ def put_leaves(service: Service, exchange: Exchange) -> Waiting:
 
 def reuse_leaves(service: Service, exchange: Exchange) -> Waiting:
     body = yield from exchange.read_json(pfs_shapes.PfsReuseBody)
+    if len(set(body["leaves"])) < len(body["leaves"]):
+        raise InvalidInput("a leaf is there twice", field="leaves")
     yield service.slow
     upload = service.store.upload(exchange.owner, exchange.head.segments["id"])
     reused = upload.reuse(body["leaves"])
