@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from paddlecloud.sdk import Client
-from paddlecloud.sdk.transfers import digest_cache
+from paddlecloud.sdk.transfers import settling
 from paddlecloud.sdk.transfers.events import Event, Summary
 from paddlecloud.testing.chaos_proxy import ChaosProxy
 from tests.pfs.sdk_fixtures import check, client, done, own_cache, proxy, service
@@ -22,7 +22,7 @@ ONE_BY_ONE_BYTES = N_FOLDERS * N_FILES * 64  # the digests alone
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Files that have been still for long enough to be remembered."""
-    monkeypatch.setattr(digest_cache, "STILL_NS", 0)
+    monkeypatch.setattr(settling, "is_settled", lambda *_: True)
     root = tmp_path / "tree"
     for folder in range(N_FOLDERS):
         (root / f"sub{folder}").mkdir(parents=True)

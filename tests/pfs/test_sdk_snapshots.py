@@ -11,6 +11,7 @@ import pytest
 
 from paddlecloud.core.errors import Conflict
 from paddlecloud.sdk import Client, snapshots
+from paddlecloud.sdk.transfers import digest_cache, settling
 from paddlecloud.sdk.transfers.events import Event, Planned
 from paddlecloud.testing.chaos_proxy import ChaosProxy
 from paddlecloud.wire.digests import LEAF_BYTES
@@ -71,9 +72,9 @@ def test_an_unchanged_package_is_not_read_again(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = package(tmp_path, 20, 300, seed=4)
-    monkeypatch.setattr("paddlecloud.sdk.transfers.digest_cache.STILL_NS", 0)
+    monkeypatch.setattr(settling, "is_settled", lambda *_: True)
     first = snapshots.collect(str(root))
-    monkeypatch.setattr(snapshots, "hash_file", None)
+    monkeypatch.setattr(digest_cache, "hash_file", None)
     assert snapshots.collect(str(root)).digest == first.digest
 
 

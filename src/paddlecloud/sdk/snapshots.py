@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 
 from paddlecloud.core.errors import Conflict, InvalidInput, NotFound
 from paddlecloud.sdk.packages import PackageWalk, walk_package
 from paddlecloud.sdk.transfers.digest_cache import DigestCache, cache_directory, digest_of
-from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, hash_file
+from paddlecloud.sdk.transfers.local_files import Changed, LocalFault
 from paddlecloud.sdk.transfers.sessions import Session
 from paddlecloud.sdk.transfers.walking import Found
 from paddlecloud.wire import routes
@@ -68,15 +67,12 @@ def collect(path: str) -> Snapshot:
 
 
 def _hash(file: Found, view: memoryview, cache: DigestCache) -> bytes:
-    hashed_at_ns = time.time_ns()
     try:
-        leaves = hash_file(file, view)
+        return cache.hash(file, view)
     except Changed:
         raise _unsteady(file.name) from None
     except LocalFault as fault:
         raise InvalidInput(fault.error.message, field="package") from None
-    cache.learn(file, leaves, hashed_at_ns)
-    return leaves
 
 
 def _unsteady(name: str) -> Conflict:

@@ -200,13 +200,25 @@ class Lane:
         except ValueError:
             raise self.plane.transport.not_ours(response) from None
 
-    def send(self, method: str, path: str, pieces: Callable[[], Iterable[Any]], length: int) -> Any:
-        """A stream of bytes-like pieces out, JSON in. `pieces` is asked anew for each attempt."""
+    def send(
+        self,
+        method: str,
+        path: str,
+        pieces: Callable[[], Iterable[Any]],
+        length: int,
+        *,
+        whole: bytes | bytearray | memoryview | None = None,
+    ) -> Any:
+        """A stream of bytes-like pieces out, JSON in. `pieces` is asked anew for each attempt.
+
+        `whole` is all of them, where they are at hand: a signature covers it. Without it what is
+        sent must be called by its digest in another request.
+        """
         headers = {
             "Content-Type": "application/octet-stream",
             "Content-Length": str(length),
         }
-        response = self.open(method, path, pieces, headers=headers)
+        response = self.open(method, path, pieces, headers=headers, whole=whole)
         return json.loads(response.read())
 
     def open(
@@ -218,16 +230,17 @@ class Lane:
         headers: Mapping[str, str] | None = None,
         timeout_s: float = SLOW_ANSWER_TIMEOUT_S,
         accept: tuple[int, ...] = (),
+        whole: bytes | bytearray | memoryview | None = None,
     ) -> Response:
         """Send a request; the answer's head has been read and is no error."""
         transport = self.plane.transport
         sent = {"User-Agent": transport.user_agent, **(headers or {})}
         used = transport.authorize(sent)
-        response = self._attempt(method, path, sent, body, timeout_s)
+        response = self._attempt(method, path, sent, body, timeout_s, whole)
         if response.status == 401 and transport.renew(used):
             response.close()
             transport.authorize(sent)
-            response = self._attempt(method, path, sent, body, timeout_s)
+            response = self._attempt(method, path, sent, body, timeout_s, whole)
         if response.status < 300 or response.status in accept:
             return response
         error = transport.error_from(response.read(), response)
@@ -242,6 +255,7 @@ class Lane:
         headers: Mapping[str, str],
         body: bytes | Callable[[], Iterable[Any]],
         timeout_s: float,
+        whole: bytes | bytearray | memoryview | None = None,
     ) -> Response:
         if self._is_ended:
             raise Interrupted
@@ -251,7 +265,9 @@ class Lane:
             raise Interrupted
         try:
             payload: Any = body
-            covered = body if isinstance(body, bytes) else None
+            covered: Any = body
+            if not isinstance(body, bytes):
+                covered = None if whole is None else lambda: (whole,)
             headers = self.plane.transport.signed(
                 connection.endpoint, method, path, headers, covered
             )

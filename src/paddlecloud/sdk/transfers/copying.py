@@ -29,7 +29,6 @@ from paddlecloud.sdk.transfers.planning import (
 from paddlecloud.sdk.transfers.remote import has_pattern
 from paddlecloud.sdk.transfers.removing import Removing
 from paddlecloud.sdk.transfers.sessions import Session
-from paddlecloud.sdk.transfers.walking import sent_path
 from paddlecloud.wire.pfspath import PfsPath
 
 TYPE_CHECKING = False
@@ -110,10 +109,7 @@ class Copying:
         )
         walk = sending.walk
         for source, name, is_folder in zip(sources, placed.names, folders, strict=True):
-            if is_folder:
-                walk.add_folder(source.text, sent_path(name))
-            else:
-                walk.add_file(source.text, sent_path(name))
+            walk.add_source(source.text, name, is_folder=is_folder)
         sending.run()
         if self._wish.delete and any(folders):
             kept = [*walk.folders, *(file.name for file in walk.files)]

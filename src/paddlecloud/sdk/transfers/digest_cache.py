@@ -1,10 +1,12 @@
 """The digests of local files, remembered: an unchanged file is not read again.
 
-It promises: never wrong. A digest counts only while inode, size, mtime and ctime are those it was
-taken under, and is kept only if the file had been still for a while when it was read, so that no
-later write can carry the same times. May be deleted at any time; a damaged one is thrown away; a
-home that cannot be written to means hashing again, nothing else. The transfers and snapshots call
-it.
+It promises: a digest counts only while inode, size, mtime and ctime are those it was taken under,
+and is kept only of files that had settled when they were read, so that no later write can carry the
+same times. `settling` says what that is worth: on Linux it is never wrong, as long as nobody sets
+the clock back; on Windows and macOS it misses a write through a mapping that the system has not
+noted yet. `replace="always"` (`-f`) does not ask it. May be deleted at any time; a damaged one is
+thrown away; a home that cannot be written to means hashing again, nothing else. The transfers and
+snapshots call it.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from paddlecloud.sdk.transfers.local_files import hash_file
 from paddlecloud.sdk.transfers.walking import Found
 from paddlecloud.wire.digests import DIGEST_BYTES, combine, leaf_hash
 
@@ -22,21 +25,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
-# The coarsest clock of a file system in use (FAT) ticks every two seconds.
-STILL_NS = 2_100_000_000
 # What is known of a file is one value, the state it was read in and then its leaves: tens of
-# thousands of rows are read before the first file is compared.
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS digests_2 (path TEXT PRIMARY KEY, known BLOB) WITHOUT ROWID
-"""
+# thousands of rows are read before the first file is compared. Paths are the bytes the system has
+# for them, which need not be text. What earlier versions believed too easily is dropped.
+_FILES = "digests_3"
 # The digest of the files directly in a folder, after the state all of them were in.
-_FOLDERS = """
-CREATE TABLE IF NOT EXISTS folders_1 (path TEXT PRIMARY KEY, known BLOB) WITHOUT ROWID
-"""
+_FOLDERS = "folders_2"
+_SCHEMA = (
+    *(
+        f"CREATE TABLE IF NOT EXISTS {table} (path BLOB PRIMARY KEY, known BLOB) WITHOUT ROWID"
+        for table in (_FILES, _FOLDERS)
+    ),
+    *(f"DROP TABLE IF EXISTS {table}" for table in ("digests_2", "folders_1")),
+)
 _STATE = struct.Struct("<QQqq")
 _ALL_BITS = (1 << 64) - 1  # Windows has file numbers of 128
 
-Row = tuple[str, bytes]
+Row = tuple[bytes, bytes]
 
 
 def cache_directory(environ: Mapping[str, str] | None = None) -> str:
@@ -85,35 +90,36 @@ class DigestCache:
         real = [os.path.realpath(root) for root in roots]
         return Known(lambda table: self._below(table, real), self._keys)
 
-    def _below(self, table: str, roots: Iterable[str]) -> dict[str, bytes]:
-        rows: dict[str, bytes] = {}
+    def _below(self, table: str, roots: Iterable[str]) -> dict[bytes, bytes]:
+        rows: dict[bytes, bytes] = {}
         for root in roots:
             start = root.rstrip(os.sep)
+            between = (root, start + os.sep, start + chr(ord(os.sep) + 1))
             rows.update(
                 self._ask(
                     f"SELECT path, known FROM {table} WHERE path = ? UNION ALL "
                     f"SELECT path, known FROM {table} WHERE path > ? AND path < ?",
-                    (root, start + os.sep, start + chr(ord(os.sep) + 1)),
+                    tuple(os.fsencode(path) for path in between),
                 )
             )
         return rows
 
-    def learn(self, file: Found, leaves: bytes, hashed_at_ns: int) -> None:
-        """Remember it, if no write can have happened under these times since it was read.
+    def hash(self, file: Found, view: memoryview) -> bytes:
+        """The leaves of a file from its bytes; remembered, if that is safe."""
+        hashed = hash_file(file, view)
+        if hashed.is_settled:
+            self.learn(file, hashed.leaves)
+        return hashed.leaves
 
-        `hashed_at_ns`: the clock before the first byte was read.
-        """
-        # Windows has no time of change; there mtime has to do.
-        changed_ns = file.mtime_ns if os.name == "nt" else file.ctime_ns
-        if changed_ns + STILL_NS > hashed_at_ns:
-            return
+    def learn(self, file: Found, leaves: bytes) -> None:
+        """Remember what was read of a file that had settled before."""
         with self._lock:
             self._learnt.append((self._keys.of(file.path), _state(file) + leaves))
 
     def learn_folder(self, path: str, state: bytes, digest: bytes) -> None:
         """Of files that are all known here: what is known together is as true as one by one."""
         with self._lock:
-            self._learnt_folders.append((os.path.realpath(path), state + digest))
+            self._learnt_folders.append((_folder_key(path), state + digest))
 
     def flush(self) -> None:
         with self._lock:
@@ -128,7 +134,7 @@ class DigestCache:
 
         try:
             with database:
-                for table, rows in (("digests_2", learnt), ("folders_1", folders)):
+                for table, rows in ((_FILES, learnt), (_FOLDERS, folders)):
                     database.executemany(
                         f"INSERT OR REPLACE INTO {table} (path, known) VALUES (?, ?)", rows
                     )
@@ -143,7 +149,7 @@ class DigestCache:
 
     # --- the database ----------------------------------------------------------------------
 
-    def _ask(self, statement: str, values: tuple[str, ...]) -> list[Row]:
+    def _ask(self, statement: str, values: tuple[bytes, ...]) -> list[Row]:
         database = self._open()
         if database is None:
             return []
@@ -167,8 +173,8 @@ class DigestCache:
             # Never damaged by a crash of the machine; losing the newest rows costs only time.
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
-            database.execute(_SCHEMA)
-            database.execute(_FOLDERS)
+            for statement in _SCHEMA:
+                database.execute(statement)
         except (sqlite3.Error, OSError) as error:
             self._give_up(error)
         return self._database
@@ -194,17 +200,17 @@ class DigestCache:
 class Known:
     """What a cache says about some folders; read from it when it is first asked for."""
 
-    def __init__(self, read: Callable[[str], dict[str, bytes]], keys: _Keys) -> None:
+    def __init__(self, read: Callable[[str], dict[bytes, bytes]], keys: _Keys) -> None:
         self._read = read
         self._keys = keys
-        self._files: dict[str, bytes] | None = None
-        self._folders: dict[str, bytes] | None = None
+        self._files: dict[bytes, bytes] | None = None
+        self._folders: dict[bytes, bytes] | None = None
 
     def folder_digest(self, path: str, state: bytes) -> bytes | None:
         """Of the files directly in a folder, if they are in the state they were in then."""
         if self._folders is None:
-            self._folders = self._read("folders_1")
-        known = self._folders.get(os.path.realpath(path)) if self._folders else None
+            self._folders = self._read(_FOLDERS)
+        known = self._folders.get(_folder_key(path)) if self._folders else None
         if known is None or not known.startswith(state):
             return None
         digest = known[len(state) :]
@@ -212,7 +218,7 @@ class Known:
 
     def leaves_of(self, file: Found) -> bytes | None:
         if self._files is None:
-            self._files = self._read("digests_2")
+            self._files = self._read(_FILES)
         if not self._files:
             return None
         known = self._files.get(self._keys.of(file.path))
@@ -229,7 +235,10 @@ class _Keys:
         self._folders: dict[str, str] = {}
         self._folder = self._start = ""  # the last one: files come folder by folder
 
-    def of(self, path: str) -> str:
+    def of(self, path: str) -> bytes:
+        return os.fsencode(self._real(path))
+
+    def _real(self, path: str) -> str:
         folder = self._folder
         n_chars = len(folder)
         # In the same folder as the file before: nothing to look up.
@@ -241,6 +250,10 @@ class _Keys:
             start = self._folders[above] = os.path.join(os.path.realpath(above), "")
         self._folder, self._start = path[: len(path) - len(name)], start
         return start + name
+
+
+def _folder_key(path: str) -> bytes:
+    return os.fsencode(os.path.realpath(path))
 
 
 def _split(path: str) -> tuple[str, str]:

@@ -11,17 +11,23 @@ from __future__ import annotations
 
 import os
 import socket
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from paddlecloud.core.errors import Conflict, NotFound, PaddleCloudError, error_from_json
 from paddlecloud.sdk.http import query
 from paddlecloud.sdk.transfers.connections import Lane
 from paddlecloud.sdk.transfers.digest_cache import split_leaves
-from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, hash_leaves, leaf_pieces
+from paddlecloud.sdk.transfers.local_files import (
+    Changed,
+    LocalFault,
+    check_unchanged,
+    hash_leaves,
+    is_settled,
+    leaf_pieces,
+)
 from paddlecloud.sdk.transfers.planning import shares
 from paddlecloud.sdk.transfers.sessions import Session, Task
-from paddlecloud.sdk.transfers.walking import Found, is_same
+from paddlecloud.sdk.transfers.walking import Found
 from paddlecloud.wire import routes
 from paddlecloud.wire.digests import LEAF_BYTES, combine, leaf_bytes, leaf_count, leaf_hash
 
@@ -80,7 +86,7 @@ class LargeUpload:
         self._written: set[int] = set()  # leaves handed to the network since it was last asked
         self._sent_bytes = 0
         self._faults: list[Exception] = []
-        self.hashed_at_ns = time.time_ns()
+        self.is_settled = False  # its digests may be remembered
 
     @property
     def leaves(self) -> bytes:
@@ -88,6 +94,7 @@ class LargeUpload:
 
     def send(self, lane: Lane, run: Runner, most_leaves: int | None) -> int:
         """Until the file is stored; how many bytes travelled for it."""
+        self.is_settled = is_settled(self._file)
         patience = self._session.patience()
         commits = 0
         while True:
@@ -223,8 +230,7 @@ class LargeUpload:
 
     def _commit(self, lane: Lane) -> bool:
         """Whether it is stored now; False when leaves have to be sent once more."""
-        if not is_same(self._file, _stat(self._file.path)):
-            raise Changed
+        check_unchanged(self._file)
         digest = combine([leaf or b"" for leaf in self._leaves]).hex()
         path = routes.fill(routes.PFS_UPLOAD_COMMIT, id=self._id)
         answer = lane.call("POST", path, {"digest": digest}, accept=(409,))
@@ -241,13 +247,6 @@ class LargeUpload:
                 lane.call("DELETE", routes.fill(routes.PFS_UPLOAD, id=self._id), timeout_s=10.0)
             except (OSError, PaddleCloudError):
                 pass
-
-
-def _stat(path: str) -> os.stat_result:
-    try:
-        return os.stat(path)
-    except OSError:
-        raise Changed from None
 
 
 def _corrupted(wish: dict[str, Any], what: str) -> PaddleCloudError:

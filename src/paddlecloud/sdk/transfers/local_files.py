@@ -8,11 +8,18 @@ uploading and snapshots.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
 
 from paddlecloud.core.errors import Conflict, InvalidInput, OutOfSpace, PaddleCloudError
+from paddlecloud.sdk.transfers import settling
 from paddlecloud.sdk.transfers.walking import Found, found, is_same
 from paddlecloud.wire.digests import LEAF_BYTES, leaf_bytes, leaf_count, leaf_hash
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from io import FileIO
 
 _FULL = ("ENOSPC", "EDQUOT")
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -71,17 +78,22 @@ def _read_all(descriptor: int, size_bytes: int) -> bytes:
     return b"".join(parts)
 
 
-def read_into(file: Found, view: memoryview) -> None:
-    """A whole small file into a buffer of its size; `Changed` if it is not what was found."""
+def read_into(file: Found, view: memoryview) -> bool:
+    """A whole small file into a buffer of its size; `Changed` if it is not what was found.
+
+    Whether its digest may be remembered; see `settling`.
+    """
     try:
         descriptor = os.open(file.path, _READ)
         try:
             before = os.fstat(descriptor)
             if not is_same(file, before):
                 raise Changed
+            is_settled = settling.is_settled(descriptor, before)
             n_bytes = _fill(descriptor, view)
             if n_bytes != file.size_bytes or not is_same(file, os.fstat(descriptor)):
                 raise Changed
+            return is_settled
         finally:
             os.close(descriptor)
     except OSError as error:
@@ -100,39 +112,71 @@ def _fill(descriptor: int, view: memoryview) -> int:
     return at
 
 
-def leaf_pieces(
-    file: Found, first: int, end: int, view: memoryview, leaves: list[bytes | None]
-) -> Iterator[memoryview]:
-    """The bytes of leaves `first` up to `end`, through `view`; their digests go into `leaves`."""
+@contextmanager
+def _opened(file: Found) -> Iterator[tuple[FileIO, os.stat_result]]:
+    """The file that was found, with its state; `Changed` when it is another by now."""
     try:
         with open(file.path, "rb", buffering=0) as opened:
-            if not is_same(file, os.fstat(opened.fileno())):
+            info = os.fstat(opened.fileno())
+            if not is_same(file, info):
                 raise Changed
-            opened.seek(first * LEAF_BYTES)
-            for leaf in range(first, end):
-                digest = leaf_hash()
-                left = leaf_bytes(leaf, file.size_bytes)
-                while left:
-                    n_bytes = opened.readinto(view[:left] if left < len(view) else view)
-                    if not n_bytes:
-                        raise Changed
-                    piece = view[:n_bytes]
-                    digest.update(piece)
-                    left -= n_bytes
-                    if not left:
-                        leaves[leaf] = digest.digest()
-                    yield piece
-                if leaves[leaf] is None:  # an empty file's only leaf
-                    leaves[leaf] = digest.digest()
+            yield opened, info
     except OSError as error:
         raise cannot("read", file.path, error) from error
 
 
-def hash_leaves(
-    file: Found,
-    wanted: Iterator[int] | range | list[int],
+def check_unchanged(file: Found) -> None:
+    """`Changed` unless the path still names the file that was found, as it was."""
+    try:
+        info = os.stat(file.path)
+    except OSError:
+        raise Changed from None
+    if not is_same(file, info):
+        raise Changed
+
+
+def is_settled(file: Found) -> bool:
+    """Whether the digest of what is read after this may be remembered; see `settling`."""
+    with _opened(file) as (opened, info):
+        return settling.is_settled(opened.fileno(), info)
+
+
+def leaf_pieces(
+    file: Found, first: int, end: int, view: memoryview, leaves: list[bytes | None]
+) -> Iterator[memoryview]:
+    """The bytes of leaves `first` up to `end`, through `view`; their digests go into `leaves`."""
+    with _opened(file) as (opened, _):
+        yield from _pieces(opened, file.size_bytes, (first, end), view, leaves)
+
+
+def _pieces(
+    opened: FileIO,
+    size_bytes: int,
+    wanted: tuple[int, int],
     view: memoryview,
     leaves: list[bytes | None],
+) -> Iterator[memoryview]:
+    first, end = wanted
+    opened.seek(first * LEAF_BYTES)
+    for leaf in range(first, end):
+        digest = leaf_hash()
+        left = leaf_bytes(leaf, size_bytes)
+        while left:
+            n_bytes = opened.readinto(view[:left] if left < len(view) else view)
+            if not n_bytes:
+                raise Changed
+            piece = view[:n_bytes]
+            digest.update(piece)
+            left -= n_bytes
+            if not left:
+                leaves[leaf] = digest.digest()
+            yield piece
+        if leaves[leaf] is None:  # an empty file's only leaf
+            leaves[leaf] = digest.digest()
+
+
+def hash_leaves(
+    file: Found, wanted: Iterable[int], view: memoryview, leaves: list[bytes | None]
 ) -> None:
     """Fill in the digests of these leaves, where they are not known yet."""
     for leaf in wanted:
@@ -141,11 +185,17 @@ def hash_leaves(
                 pass
 
 
-def hash_file(file: Found, view: memoryview) -> bytes:
-    """The digests of all leaves in a row; for what must be known before anything is sent."""
+class Hashed(NamedTuple):
+    leaves: bytes  # the digests of all leaves in a row
+    is_settled: bool  # it may be remembered; see `settling`
+
+
+def hash_file(file: Found, view: memoryview) -> Hashed:
+    """For what must be known before anything is sent."""
     leaves: list[bytes | None] = [None] * leaf_count(file.size_bytes)
-    for _ in leaf_pieces(file, 0, len(leaves), view, leaves):
-        pass
-    if not is_same(file, os.stat(file.path)):
-        raise Changed
-    return b"".join(leaf for leaf in leaves if leaf is not None)
+    with _opened(file) as (opened, info):
+        is_settled = settling.is_settled(opened.fileno(), info)
+        for _ in _pieces(opened, file.size_bytes, (0, len(leaves)), view, leaves):
+            pass
+    check_unchanged(file)
+    return Hashed(b"".join(leaf for leaf in leaves if leaf is not None), is_settled)

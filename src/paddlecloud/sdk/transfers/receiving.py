@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import time
 from collections.abc import Iterator, Sequence
 
 from paddlecloud.core.errors import Conflict, PaddleCloudError
@@ -18,8 +17,9 @@ from paddlecloud.sdk.transfers.connections import Lane
 from paddlecloud.sdk.transfers.digest_cache import DigestCache, digest_of
 from paddlecloud.sdk.transfers.downloading import LargeDownload
 from paddlecloud.sdk.transfers.fetching import Fetcher
+from paddlecloud.sdk.transfers.hashing import hash_all
 from paddlecloud.sdk.transfers.large_uploads import SPLIT_BYTES, Runner, each_on
-from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, cannot, hash_file
+from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, cannot
 from paddlecloud.sdk.transfers.local_targets import LocalTarget, Part, mode_of, refusal
 from paddlecloud.sdk.transfers.planning import Wanted, batches, doubles, is_small
 from paddlecloud.sdk.transfers.sessions import Session, Task
@@ -174,7 +174,10 @@ class Receiving:
         """Those whose bytes are the server's; digests neither side knows are computed."""
         files = [found for _, found in doubtful]
         known = self._cache.look_up(files, [self._target.root])
-        self._hash(files, known)
+        unknown = [number for number, leaves in enumerate(known) if leaves is None]
+        hashed = hash_all(self._session, self._cache, [files[number] for number in unknown])
+        for number, leaves in zip(unknown, hashed, strict=True):
+            known[number] = leaves
         same: set[int] = set()
         ask: dict[str, list[int]] = {}
         for (index, _), leaves in zip(doubtful, known, strict=True):
@@ -198,23 +201,6 @@ class Receiving:
             wrong = told.missing | told.different | told.blocked
             same.update(index for n, index in enumerate(indices) if n not in wrong)
         return same
-
-    def _hash(self, files: Sequence[Found], known: list[bytes | None]) -> None:
-        def task(number: int) -> Task:
-            def hash_one(lane: Lane) -> None:
-                hashed_at_ns = time.time_ns()
-                try:
-                    leaves = hash_file(files[number], lane.view)
-                except (Changed, LocalFault):
-                    return
-                known[number] = leaves
-                self._cache.learn(files[number], leaves, hashed_at_ns)
-
-            return hash_one
-
-        unknown = [number for number, leaves in enumerate(known) if leaves is None]
-        if unknown:
-            self._session.run(task(number) for number in unknown)
 
     # --- fetching --------------------------------------------------------------------------
 

@@ -8,14 +8,12 @@ known only one question about all of them. Called by `copying`.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from paddlecloud.core.errors import Conflict, NotFound
-from paddlecloud.sdk.transfers.connections import Lane
 from paddlecloud.sdk.transfers.digest_cache import DigestCache, digest_of, folder_state
+from paddlecloud.sdk.transfers.hashing import hash_all
 from paddlecloud.sdk.transfers.large_uploads import SPLIT_BYTES, each_on
-from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, hash_file
 from paddlecloud.sdk.transfers.planning import batches, doubles, is_small, under
 from paddlecloud.sdk.transfers.probing import Probing, Question, Row
 from paddlecloud.sdk.transfers.remote import NO_DIGEST, NO_SIZE, Compared
@@ -246,7 +244,8 @@ class Sending:
 
     def _same_after_all(self, unsure: Sequence[int]) -> set[int]:
         """Files that are there, of which nobody knew the digest here: now they are hashed."""
-        self._hash(unsure)
+        files = [self._files[i] for i in unsure]
+        self._known.update(zip(unsure, hash_all(self._session, self._cache, files), strict=True))
         asked = [i for i in unsure if self._known.get(i) is not None]
         if not asked:
             return set()
@@ -283,24 +282,6 @@ class Sending:
                 field=file.path,
             )
             self._session.fail(file.path, error)
-
-    def _hash(self, indices: Sequence[int]) -> None:
-        """Fill in digests, on all lanes; a file that cannot be read fails when it is sent."""
-
-        def task(index: int) -> Task:
-            def hash_one(lane: Lane) -> None:
-                hashed_at_ns = time.time_ns()
-                try:
-                    leaves = hash_file(self._files[index], lane.view)
-                except (Changed, LocalFault):
-                    return
-                self._known[index] = leaves
-                self._cache.learn(self._files[index], leaves, hashed_at_ns)
-
-            return hash_one
-
-        if indices:
-            self._session.run(task(index) for index in indices)
 
     # --- sending ---------------------------------------------------------------------------
 

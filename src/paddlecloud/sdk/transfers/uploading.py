@@ -8,7 +8,6 @@ again once, then reported by name. Called by `sending`. It never decides what to
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Sequence
 
 from paddlecloud.core.errors import Conflict, PaddleCloudError, error_from_json
@@ -73,18 +72,18 @@ class Uploader:
     ) -> list[tuple[Found, PaddleCloudError | Changed]]:
         """One batch; what changed before it was read, and what the server refused of it."""
         session = self._session
-        hashed_at_ns = time.time_ns()
         sent, refused, body = self._fill_records(lane, files)
         if not sent:
             return refused
-        size_bytes = sum(file.size_bytes for file, _ in sent)
+        size_bytes = sum(file.size_bytes for file, _, _ in sent)
         asked = query({"path": self._base, "files": len(sent), "bytes": str(size_bytes)})
         answer = post_records(session, lane, routes.PFS_BATCH + asked, body, size_bytes)
         errors = {int(i): error_from_json(error) for i, error in answer["refused"]}
         learn, done, base = self._cache.learn, session.done, self._base
-        for index, (file, digest) in enumerate(sent):
+        for index, (file, digest, is_settled) in enumerate(sent):
             if index not in errors:
-                learn(file, digest, hashed_at_ns)
+                if is_settled:
+                    learn(file, digest)
                 size_bytes = file.size_bytes
                 done(file.path, under(base, file.name), size_bytes, size_bytes, "sent")
         session.lost(sum(sent[index][0].size_bytes for index in errors))
@@ -93,14 +92,14 @@ class Uploader:
     def _fill_records(
         self, lane: Lane, files: Sequence[Found]
     ) -> tuple[
-        list[tuple[Found, bytes]], list[tuple[Found, PaddleCloudError | Changed]], memoryview
+        list[tuple[Found, bytes, bool]], list[tuple[Found, PaddleCloudError | Changed]], memoryview
     ]:
         """The stream of records, each file read straight into its place and hashed there."""
         longest = sum(records.record_bytes(file.name, file.size_bytes) for file in files)
         body = lane.scratch(len(records.MAGIC) + longest + len(records.END))
         body[: len(records.MAGIC)] = records.MAGIC
         at = len(records.MAGIC)
-        sent: list[tuple[Found, bytes]] = []
+        sent: list[tuple[Found, bytes, bool]] = []  # with whether it is settled
         refused: list[tuple[Found, PaddleCloudError | Changed]] = []
         for file in files:
             kind = records.Kind.EXECUTABLE if file.executable else records.Kind.FILE
@@ -109,7 +108,7 @@ class Uploader:
             start = at + len(head)
             content = body[start : start + file.size_bytes]
             try:
-                read_into(file, content)
+                is_settled = read_into(file, content)
             except Changed as changed:
                 refused.append((file, changed))
                 continue
@@ -123,7 +122,7 @@ class Uploader:
             end = start + file.size_bytes
             body[end : end + len(found)] = found
             at = end + len(found)
-            sent.append((file, found))
+            sent.append((file, found, is_settled))
         body[at : at + len(records.END)] = records.END
         return sent, refused, body[: at + len(records.END)]
 
@@ -141,7 +140,8 @@ class Uploader:
                 except Changed:
                     file, known = found(file.name, file.path, os.stat(file.path)), None
                     continue
-                self._cache.learn(file, upload.leaves, upload.hashed_at_ns)
+                if upload.is_settled:
+                    self._cache.learn(file, upload.leaves)
                 target = under(self._base, file.name)
                 self._session.done(file.path, target, file.size_bytes, entry_bytes, "sent")
                 return
@@ -182,7 +182,7 @@ def post_records(
             moved += step
             session.moved(step)
 
-    return session.persist(lambda: lane.send("POST", path, pieces, len(body)))
+    return session.persist(lambda: lane.send("POST", path, pieces, len(body), whole=body))
 
 
 def _found_again(file: Found) -> Found:

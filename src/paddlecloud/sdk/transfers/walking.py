@@ -59,8 +59,19 @@ class Walk:
         self.notes: list[str] = []
         self.failures: list[tuple[str, PaddleCloudError]] = []
 
+    def add_source(self, path: str, name: str, *, is_folder: bool) -> None:
+        """What the user named, if it can be called that there; empty: a folder's contents."""
+        name = sent_path(name)
+        fault = _name_fault(path, name) if name else None
+        if fault is not None:
+            self.failures.append((path, fault))
+            self.left_out.append(name)
+        elif is_folder:
+            self.add_folder(path, name)
+        else:
+            self.add_file(path, name)
+
     def add_file(self, path: str, name: str) -> None:
-        """One file that was named by the user."""
         info = os.stat(path)
         if not stat.S_ISREG(info.st_mode):
             self._leave(path, name, "is no regular file")
@@ -68,7 +79,7 @@ class Walk:
         self.files.append(found(name, path, info))
 
     def add_folder(self, path: str, name: str) -> None:
-        """A folder with everything in it, called `name` in the target (empty: its contents)."""
+        """With everything in it, called `name` in the target (empty: its contents)."""
         if name:
             self.folders.append(name)
         pending = [(path, name)]
@@ -197,10 +208,15 @@ def _fault(entry: os.DirEntry[str], is_doubled: bool) -> PaddleCloudError | None
             hint="rename one of them",
             field=_shown(entry.path),
         )
+    return _name_fault(entry.path, sent_path(entry.name))
+
+
+def _name_fault(path: str, name: str) -> PaddleCloudError | None:
+    """Why nothing there can be called this; None when it can."""
     try:
-        check_part(sent_path(entry.name))
+        check_part(name)
     except BadPath as error:
-        return InvalidInput(f"{_shown(entry.path)}: {error.message}", field=_shown(entry.path))
+        return InvalidInput(f"{_shown(path)}: {error.message}", field=_shown(path))
     return None
 
 

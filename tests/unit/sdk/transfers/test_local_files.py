@@ -150,7 +150,7 @@ def test_leaves_are_hashed_as_they_are_read(tmp_path: Path) -> None:
     last = leaf_hash()
     last.update(data[2 * LEAF_BYTES :])
     assert leaves[2] == last.digest()
-    assert digest_of(hash_file(file, view)) == combine(
+    assert digest_of(hash_file(file, view).leaves) == combine(
         [hash_of(data[at : at + LEAF_BYTES]) for at in range(0, len(data), LEAF_BYTES)]
     )
 
@@ -260,32 +260,18 @@ def test_two_programs_that_fetch_the_same_file_do_not_share_a_part(tmp_path: Pat
 # --- the digest cache --------------------------------------------------------------------------
 
 
-LATER_NS = 10_000_000_000
-
-
 def test_an_unchanged_file_is_remembered(tmp_path: Path) -> None:
     path = tmp_path / "d" / "f"
     path.parent.mkdir()
     path.write_bytes(b"abc")
     file = found_at(path)
     cache = DigestCache(str(tmp_path / "cache" / "digests.db"))
-    cache.learn(file, b"l" * 32, time.time_ns() + LATER_NS)
+    cache.learn(file, b"l" * 32)
     cache.close()
     again = DigestCache(str(tmp_path / "cache" / "digests.db"))
     assert again.look_up([file], [str(tmp_path / "d")]) == [b"l" * 32]
     assert again.look_up([file], [str(path)]) == [b"l" * 32]
     again.close()
-
-
-def test_a_young_file_is_not_trusted(tmp_path: Path) -> None:
-    path = tmp_path / "f"
-    path.write_bytes(b"abc")
-    file = found_at(path)
-    cache = DigestCache(str(tmp_path / "digests.db"))
-    cache.learn(file, b"l" * 32, time.time_ns())
-    cache.flush()
-    assert cache.look_up([file], [str(tmp_path)]) == [None]
-    cache.close()
 
 
 @pytest.mark.parametrize("field", ["size_bytes", "mtime_ns", "ctime_ns", "inode"])
@@ -294,7 +280,7 @@ def test_any_sign_of_change_forgets_the_digest(tmp_path: Path, field: str) -> No
     path.write_bytes(b"abc")
     file = found_at(path)
     cache = DigestCache(str(tmp_path / "digests.db"))
-    cache.learn(file, b"l" * 32, time.time_ns() + LATER_NS)
+    cache.learn(file, b"l" * 32)
     cache.flush()
     other = file._replace(**{field: getattr(file, field) + 1})
     assert cache.look_up([file, other], [str(tmp_path)]) == [b"l" * 32, None]
@@ -307,7 +293,7 @@ def test_a_same_second_rewrite_with_the_old_times_is_noticed(tmp_path: Path) -> 
     os.utime(path, ns=(1, 1))
     file = found_at(path)
     cache = DigestCache(str(tmp_path / "digests.db"))
-    cache.learn(file, b"l" * 32, time.time_ns() + LATER_NS)
+    cache.learn(file, b"l" * 32)
     cache.flush()
     time.sleep(0.02)  # a tick of the file system's clock
     path.write_bytes(b"xyz")
@@ -324,10 +310,10 @@ def test_a_damaged_cache_is_thrown_away(tmp_path: Path, damage: bytes) -> None:
     place.write_bytes(damage)
     cache = DigestCache(str(place))
     cache.look_up([found_at(path)], [str(tmp_path)])
-    cache.learn(found_at(path), b"l" * 32, time.time_ns() + LATER_NS)
+    cache.learn(found_at(path), b"l" * 32)
     cache.close()
     again = DigestCache(str(place))
-    again.learn(found_at(path), b"l" * 32, time.time_ns() + LATER_NS)
+    again.learn(found_at(path), b"l" * 32)
     again.flush()
     assert again.look_up([found_at(path)], [str(tmp_path)]) == [b"l" * 32]
     again.close()
@@ -337,7 +323,7 @@ def test_a_cache_that_cannot_be_written_only_costs_time(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     cache = DigestCache(str(tmp_path / "file" / "digests.db"))
     file = found_at(tmp_path / "file")
-    cache.learn(file, b"l" * 32, time.time_ns() + LATER_NS)
+    cache.learn(file, b"l" * 32)
     cache.flush()
     assert cache.look_up([file], [str(tmp_path)]) == [None]
     cache.close()
@@ -347,10 +333,40 @@ def test_huge_inodes_fit(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("x")
     file = found_at(tmp_path / "f")._replace(inode=2**64 - 3)
     cache = DigestCache(str(tmp_path / "digests.db"))
-    cache.learn(file, b"l" * 32, time.time_ns() + LATER_NS)
+    cache.learn(file, b"l" * 32)
     cache.flush()
     assert cache.look_up([file], [str(tmp_path)]) == [b"l" * 32]
     cache.close()
+
+
+def test_a_path_that_is_no_text_is_remembered_too(tmp_path: Path) -> None:
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
+    os.mkdir(folder)
+    path = Path(folder) / "f"
+    path.write_bytes(b"abc")
+    cache = DigestCache(str(tmp_path / "digests.db"))
+    assert cache.look_up([found_at(path)], [folder]) == [None]
+    cache.learn(found_at(path), b"l" * 32)
+    cache.learn_folder(folder, b"s" * 32, b"d" * 32)
+    cache.flush()
+    assert cache.look_up([found_at(path)], [folder]) == [b"l" * 32]
+    assert cache.below([folder]).folder_digest(folder, b"s" * 32) == b"d" * 32
+    cache.close()
+
+
+def test_what_an_older_version_believed_is_not_believed(tmp_path: Path) -> None:
+    import sqlite3
+
+    place = str(tmp_path / "digests.db")
+    with sqlite3.connect(place) as old:
+        old.execute("CREATE TABLE digests_2 (path TEXT PRIMARY KEY, known BLOB) WITHOUT ROWID")
+    cache = DigestCache(place)
+    cache.look_up([found_at(Path(place))], [str(tmp_path)])
+    cache.close()
+    with sqlite3.connect(place) as new:
+        names = {name for (name,) in new.execute("SELECT name FROM sqlite_master")}
+    assert "digests_2" not in names
+    assert names
 
 
 def test_the_cache_is_where_the_user_keeps_such_things(tmp_path: Path) -> None:
