@@ -197,6 +197,8 @@ class Operator:
         try:
             self._actor.carry_out(identity_of(body), decided.actions)
         except Refused as error:
+            if error.is_farewell:
+                return
             if not error.is_final:
                 raise
             self._tell_refusal(body, decided, error, now)

@@ -20,12 +20,18 @@ class Refused(PaddleCloudError):
     code: ClassVar[str] = "kubernetes"
 
     def __init__(
-        self, status: int, reason: str, message: str, retry_after_s: float | None = None
+        self,
+        status: int,
+        reason: str,
+        message: str,
+        retry_after_s: float | None = None,
+        causes: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__(message or reason or f"the API server answered {status}")
         self.status = status
         self.reason = reason
         self.retry_after_s = retry_after_s
+        self.causes = causes
 
     @property
     def is_missing(self) -> bool:
@@ -47,6 +53,11 @@ class Refused(PaddleCloudError):
         return self.status == GONE
 
     @property
+    def is_farewell(self) -> bool:
+        """The namespace is being deleted; there is nothing left to look after."""
+        return "NamespaceTerminating" in self.causes
+
+    @property
     def is_final(self) -> bool:
         """Asking the same again will not help: the request itself is wrong or forbidden."""
         return self.status in (400, 403, 405, 413, 422)
@@ -56,4 +67,12 @@ def refusal(status: int, body: Mapping[str, Any] | None, retry_after: str | None
     """The error a `Status` object (or its lack) means."""
     body = body or {}
     seconds = float(retry_after) if retry_after and retry_after.isdecimal() else None
-    return Refused(status, str(body.get("reason") or ""), str(body.get("message") or ""), seconds)
+    details = body.get("details")
+    causes = (details.get("causes") if isinstance(details, Mapping) else None) or ()
+    return Refused(
+        status,
+        str(body.get("reason") or ""),
+        str(body.get("message") or ""),
+        seconds,
+        frozenset(str(cause.get("reason")) for cause in causes if isinstance(cause, Mapping)),
+    )

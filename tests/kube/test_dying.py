@@ -1,0 +1,93 @@
+"""Killed at every single write of a job's life, the operator's successor finishes its work.
+
+The server knows the same after the Nth write as before the N+1st, so dying after each write, and
+before the first, are all the moments there are.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddlecloud.controller.operator import Operator, Settings
+from paddlecloud.kube.client import Client, collection, member
+from tests.kube.dying_operator import DIED
+from tests.kube.running import Cluster, PodHistory, until
+from tests.kube.test_jobs import paddle_job, role
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.needs("kube")]
+
+JOBS = ("batch.paddlepaddle.org/v1", "paddlejobs")
+PODS = {f"job-worker-{i}" for i in range(6)} | {"job-ps-0", "job-ps-1"}
+# Eight creations and eight deletions of pods, the ConfigMap, and what the status says of it all.
+LEAST_WRITES = 20
+
+
+def test_a_job_of_eight_pods_survives_a_kill_at_every_write(cluster):
+    assert _survives(cluster, 1, "before")
+    number = 1
+    while _survives(cluster, number, "after"):
+        number += 1
+    assert number > LEAST_WRITES
+
+
+def _survives(cluster: Cluster, number: int, when: str) -> bool:
+    """One life: die at write `number`, let another go on. False when there was no such write."""
+    client, namespace = cluster.client(), f"dying-{when}-{number}"
+    client.create(collection("v1", "namespaces"), {"metadata": {"name": namespace}})
+    history = PodHistory(cluster, namespace)
+    program = Path(__file__).with_name("dying_operator.py")
+    words = [str(cluster.kubeconfig), namespace, str(number), when]
+    dying = subprocess.Popen([sys.executable, str(program), *words], stdin=subprocess.PIPE)
+    try:
+        workers = role(6, {"pretend/complete-after": "100ms"})
+        job = paddle_job(worker=workers, ps=role(2), cleanPodPolicy="Always")
+        client.create(collection(*JOBS, namespace), job)
+        until(lambda: dying.poll() is not None or _is_over(client, namespace), "an end")
+        has_died = dying.poll() is not None
+        if has_died:
+            assert dying.returncode == DIED
+            with _successor(cluster.client(), namespace):
+                until(lambda: _is_over(client, namespace), "an end of the second life")
+        assert history.names == PODS
+        assert history.most <= len(PODS)
+        status = _status(client, namespace)
+        assert status["worker"] == {"succeeded": 6}
+        assert "failures" not in status
+        return has_died
+    finally:
+        assert dying.stdin is not None
+        dying.stdin.close()
+        dying.wait(30)
+        history.stop()
+        client.delete(f"{collection('v1', 'namespaces')}/{namespace}")
+        client.forget_connection()
+
+
+@contextmanager
+def _successor(client: Client, namespace: str) -> Iterator[None]:
+    operator = Operator(client, Settings(namespace=namespace, workers=2))
+    thread = threading.Thread(target=operator.run)
+    thread.start()
+    try:
+        yield
+    finally:
+        operator.stop()
+        thread.join(30)
+
+
+def _status(client: Client, namespace: str) -> dict[str, Any]:
+    found: dict[str, Any] = client.get(member(*JOBS, namespace, "job")).get("status", {})
+    return found
+
+
+def _is_over(client: Client, namespace: str) -> bool:
+    pods = client.get(collection("v1", "pods", namespace))["items"]
+    return not pods and _status(client, namespace).get("phase") == "Completed"

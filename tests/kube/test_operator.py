@@ -1,0 +1,137 @@
+"""The operator as a process: who leads, what it may do, how it stops."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from paddlecloud.controller import manifests
+from tests.kube import running
+from tests.kube.running import OperatorProcess, until
+from tests.kube.test_jobs import paddle_job, role
+
+pytestmark = [pytest.mark.e2e, pytest.mark.needs("kube")]
+
+
+def test_tells_how_it_is(namespace, operator):
+    until(lambda: "not yet" not in _ready(operator), "readiness")
+    assert operator.ask("/healthz") == "ok\n"
+    namespace.apply(paddle_job(worker=role(2)))
+    namespace.until_phase("Running")
+    figures = dict(
+        line.rsplit(" ", 1)
+        for line in operator.ask("/metrics").splitlines()
+        if not line.startswith("#")
+    )
+    assert figures["paddlecloud_operator_jobs"] == "1"
+    assert figures["paddlecloud_operator_pods"] == "2"
+    assert figures["paddlecloud_operator_leads"] == "1"
+    assert float(figures["paddlecloud_operator_reconciles_total"]) > 0
+    assert figures["paddlecloud_operator_reconcile_failures_total"] == "0"
+
+
+def _ready(operator: OperatorProcess) -> str:
+    try:
+        return operator.ask("/readyz")
+    except OSError:
+        return "not yet"
+
+
+def test_stops_gracefully_and_lets_go_of_the_lease(namespace, operator):
+    until(lambda: "not yet" not in _ready(operator), "readiness")
+    assert operator.stop(signal.SIGTERM) == 0
+    lease = namespace.get("lease/paddlecloud")
+    assert lease["spec"].get("holderIdentity", "") == ""
+
+
+def test_is_followed_by_another_when_it_is_killed(namespace, operator, tmp_path):
+    until(lambda: "not yet" not in _ready(operator), "readiness")
+    words = ("--namespace", namespace.name)
+    with running.operator(namespace.cluster, tmp_path / "second.log", *words) as second:
+        assert until(lambda: second.ask("/healthz"), "health") == "ok\n"
+        assert _ready(second) == "not yet"
+        assert operator.stop(signal.SIGKILL) == -signal.SIGKILL
+        until(lambda: "not yet" not in _ready(second), "the second to lead")
+        namespace.apply(paddle_job(worker=role(2)))
+        namespace.until_phase("Running")
+
+
+def test_goes_on_where_a_killed_one_was(namespace, operator, tmp_path):
+    namespace.apply(paddle_job(worker=role(2), ps=role(1)))
+    namespace.until_phase("Running")
+    pods = {pod["metadata"]["uid"] for pod in namespace.pods().values()}
+    operator.stop(signal.SIGKILL)
+    namespace.finish()  # while nobody looks
+    words = ("--namespace", namespace.name, "--no-lease")
+    with running.operator(namespace.cluster, tmp_path / "second.log", *words):
+        namespace.until_phase("Completed")
+    assert {pod["metadata"]["uid"] for pod in namespace.pods().values()} <= pods
+
+
+def test_needs_no_more_rights_than_the_manifests_give(cluster, namespace, tmp_path):
+    here = f"operator-{namespace.name}"
+    objects = [one for one in manifests.everything(here, "none:1") if one["kind"] != "Deployment"]
+    cluster.kubectl("apply", "-f", "-", text=manifests.as_yaml(objects))
+    try:
+        token = cluster.kubectl("-n", here, "create", "token", manifests.NAME).strip()
+        config = json.loads(cluster.kubeconfig.read_text())
+        config["users"][0]["user"] = {"token": token}
+        limited = tmp_path / "limited.kubeconfig"
+        limited.write_text(json.dumps(config))
+        one = OperatorProcess(limited, tmp_path / "operator.log", "--lease-namespace", here)
+        try:
+            failing = role(1, {"pretend/fail-after": "100ms"})
+            namespace.apply(paddle_job("fails", worker=failing, backoffLimit=1))
+            namespace.apply(paddle_job(worker=role(2), ps=role(1), intranet="Service"))
+            namespace.until_phase("Running")
+            namespace.kubectl("scale", "pdj/job", "--replicas=3")
+            namespace.kubectl(
+                "wait", "pdj/job", "--for=jsonpath={.status.ready}=4/4", "--timeout=60s"
+            )
+            namespace.finish()
+            namespace.until_phase("Completed")
+            namespace.until_phase("Failed", "fails")
+        finally:
+            one.stop()
+        assert [row for row in one.lines if "forbidden" in row["message"]] == []
+    finally:
+        cluster.kubectl("delete", "clusterrole,clusterrolebinding", manifests.NAME)
+        cluster.kubectl("delete", "namespace", here, "--wait=false")
+
+
+def test_installs_and_uninstalls_without_a_trace(cluster):
+    here = "operator-install"
+    text = manifests.as_yaml(manifests.everything(here, "none:1")[1:])
+    cluster.kubectl("apply", "-f", "-", text=text)
+    cluster.kubectl("delete", "-f", "-", "--timeout=60s", text=text)
+    for kind in (
+        "clusterroles",
+        "validatingwebhookconfigurations",
+        "mutatingwebhookconfigurations",
+    ):
+        assert "paddlecloud" not in cluster.kubectl("get", kind, "-o", "name")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--kubeconfig", "no-such-file"], "there is no kubeconfig no-such-file"),
+        ([], "outside a cluster say which one: --kubeconfig FILE"),
+    ],
+)
+def test_says_what_is_missing(words: list[str], complaint: str, tmp_path: Path):
+    done = subprocess.run(
+        [sys.executable, "-m", "paddlecloud", "controller", *words],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=60,
+    )
+    assert done.returncode == 4
+    assert complaint in done.stderr
+    assert "Traceback" not in done.stderr
