@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,31 @@ def test_a_source_whose_name_is_no_text_is_refused_by_name_and_the_others_go(
     assert isinstance(error, InvalidInput)
     assert ("caf\\udce9" if is_folder else "x\\udcff") in error.message
     assert os.listdir(stored) == ["good"]
+
+
+# --- one name, spelled in two ways -----------------------------------------------------------
+
+COMPOSED = "é"
+DECOMPOSED = unicodedata.normalize("NFD", COMPOSED)
+
+
+@pytest.mark.needs("linux")
+@pytest.mark.parametrize("name", ["{}.txt", "sub/{}.txt", "{}/f", "sub/{}/deep/f"])
+def test_a_file_here_is_kept_and_brought_up_to_date_however_its_accents_are_spelled(
+    files: Files, base: str, stored: Path, tmp_path: Path, name: str
+) -> None:
+    there, here = stored / name.format(COMPOSED), tmp_path / "got" / name.format(DECOMPOSED)
+    for path in (there, here):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"hello")
+    (tmp_path / "got" / f"surplus-{DECOMPOSED}").write_bytes(b"x")
+    parts = name.format(DECOMPOSED).split("/")
+    expected = {"/".join(parts[:n]) for n in range(1, len(parts) + 1)}
+    summary = check(files.sync(f"{base}/", str(tmp_path / "got"), delete=True))
+    assert (summary.same_files, summary.removed_files) == (1, 1)
+    assert set(listing(tmp_path / "got")) == expected
+    there.write_bytes(b"something else")
+    summary = check(files.sync(f"{base}/", str(tmp_path / "got"), delete=True))
+    assert (summary.sent_files, summary.removed_files) == (1, 0)
+    assert set(listing(tmp_path / "got")) == expected
+    assert here.read_bytes() == b"something else"

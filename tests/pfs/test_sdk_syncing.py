@@ -104,6 +104,30 @@ def test_what_the_source_has_but_cannot_send_is_not_removed(
     assert (stored / "link").exists()
 
 
+@pytest.mark.parametrize("way", ["down", "within"])
+def test_where_the_source_has_a_link_that_nobody_names_nothing_is_removed(
+    files: Files, base: str, stored: Path, tmp_path: Path, way: str
+) -> None:
+    """The server counts links without naming them: each name may be the one."""
+    (stored / "one/sub").mkdir(parents=True)
+    (stored / "one/other").mkdir()
+    (stored / "one/sub/f").write_text("f")
+    (stored / "one/sub/latest").symlink_to("f")
+    other = tmp_path / "two" if way == "down" else stored / "two"
+    for name in ("sub/latest", "sub/run/kept", "other/surplus", "top"):
+        (other / name).parent.mkdir(parents=True, exist_ok=True)
+        (other / name).write_text("precious")
+    target = str(other) if way == "down" else f"{base}/two"
+    events: list[Event] = []
+    summary = check(files.sync(f"{base}/one/", target, delete=True, on_event=events.append))
+    assert {name for name, data in listing(other).items() if data is not None} == {
+        *("sub/f", "sub/latest", "sub/run/kept")
+    }
+    assert summary.removed_files == 2
+    [note] = [event.text for event in events if isinstance(event, Note)]
+    assert note.startswith("nothing was removed from sub")
+
+
 # --- trouble -------------------------------------------------------------------------------------
 
 

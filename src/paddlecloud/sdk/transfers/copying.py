@@ -50,6 +50,14 @@ class Wish(NamedTuple):
     delete: bool = False
 
 
+class Listed(NamedTuple):
+    """What the server has, by the names it gets in the target."""
+
+    wanted: list[Wanted]
+    folders: list[str]
+    unclear: list[str]  # folders with links or special files in them, which nothing names
+
+
 class Copying:
     """One `copy` or `sync`."""
 
@@ -113,7 +121,7 @@ class Copying:
         sending.run()
         if self._wish.delete and any(folders):
             kept = [*walk.folders, *(file.name for file in walk.files)]
-            removing = Removing(self._session, kept, walk.left_out)
+            removing = Removing(self._session, kept, protected=walk.left_out)
             removing.remote(placed.base, list(placed.names))
 
     def _is_local_folder(self, source: Source) -> bool:
@@ -156,12 +164,12 @@ class Copying:
         elif os.path.lexists(target):
             target_is = "file"
         placed = place(sources, folders, target, target_is, _LOCAL_SEPARATORS)
-        wanted, below = self._list(found, placed.names)
+        listed = self._list(found, placed.names)
         local = LocalTarget(placed.base or os.curdir)
         receiving = Receiving(
             self._session,
-            wanted,
-            below,
+            listed.wanted,
+            listed.folders,
             local,
             self._cache,
             replace=self._wish.replace,
@@ -170,8 +178,7 @@ class Copying:
         )
         receiving.run()
         if self._wish.delete and any(folders):
-            removing = Removing(self._session, [*below, *(file.name for file in wanted)], ())
-            removing.local(local, list(placed.names))
+            self._removing(listed).local(local, list(placed.names))
 
     def _look_at(self, texts: Sequence[str]) -> list[tuple[Source, dict[str, Any]]]:
         """The sources with what they are; patterns are expanded, what is missing is refused."""
@@ -186,27 +193,42 @@ class Copying:
                 found.append((source_of(path), remote.entry(path.rstrip("/"))))
         return found
 
-    def _list(
-        self, found: Sequence[tuple[Source, dict[str, Any]]], names: Sequence[str]
-    ) -> tuple[list[Wanted], list[str]]:
-        """Every file, and every directory's name in the target."""
-        wanted: list[Wanted] = []
-        folders: list[str] = []
+    def _list(self, found: Sequence[tuple[Source, dict[str, Any]]], names: Sequence[str]) -> Listed:
+        listed = Listed([], [], [])
         for (source, entry), name in zip(found, names, strict=True):
             path = source.text.rstrip("/")
-            if entry["type"] != "directory":
+            if entry["type"] == "directory":
+                self._list_folder(listed, path, name)
+            else:
                 base, _, last = path.rpartition("/")
-                wanted.append(_wanted(name, base, last, entry))
-                continue
-            folders.append(name)
-            listed = self._session.remote.entries(path, recursive=True, digests=True)
-            for inner in listed:
-                below = str(inner["name"])
-                if inner["type"] == "directory":
-                    folders.append(under(name, below))
+                listed.wanted.append(_wanted(name, base, last, entry))
+        return listed
+
+    def _list_folder(self, listed: Listed, path: str, name: str) -> None:
+        inside = [""]
+        left_out = 0
+        for page in self._session.remote.pages(path, recursive=True, digests=True):
+            left_out += int(page["left_out"])
+            for entry in page["entries"]:
+                below = str(entry["name"])
+                if entry["type"] == "directory":
+                    inside.append(below)
                 else:
-                    wanted.append(_wanted(under(name, below), path, below, inner))
-        return wanted, folders
+                    listed.wanted.append(_wanted(under(name, below), path, below, entry))
+        listed.folders.extend(under(name, below) for below in inside)
+        if left_out and self._wish.delete:
+            unclear = [below for below in inside if self._has_links(under(path, below))]
+            listed.unclear.extend(under(name, below) for below in unclear)
+
+    def _has_links(self, path: str) -> bool:
+        try:
+            return any(page["left_out"] for page in self._session.remote.pages(path))
+        except NotFound:  # somebody removed it just now: nothing is known of what was in it
+            return True
+
+    def _removing(self, listed: Listed) -> Removing:
+        kept = [*listed.folders, *(file.name for file in listed.wanted)]
+        return Removing(self._session, kept, unclear=listed.unclear)
 
     # --- within ----------------------------------------------------------------------------
 
@@ -220,11 +242,12 @@ class Copying:
         placed = self._place_remote(sources, folders, target)
         for source, name in zip(sources, placed.names, strict=True):
             _refuse_into_itself(source.text, under(placed.base, name))
-        wanted, below = self._list(found, placed.names)
-        ServerCopy(self._session, wanted, below, placed.base, self._wish.replace).run()
+        listed = self._list(found, placed.names)
+        ServerCopy(
+            self._session, listed.wanted, listed.folders, placed.base, self._wish.replace
+        ).run()
         if self._wish.delete and any(folders):
-            removing = Removing(self._session, [*below, *(file.name for file in wanted)], ())
-            removing.remote(placed.base, list(placed.names))
+            self._removing(listed).remote(placed.base, list(placed.names))
 
 
 def _wanted(name: str, base: str, below: str, entry: dict[str, Any]) -> Wanted:

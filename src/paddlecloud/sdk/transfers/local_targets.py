@@ -13,15 +13,18 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import threading
+from collections.abc import Iterable, Iterator
 
 from paddlecloud.core.errors import Conflict, InvalidInput, PaddleCloudError
 from paddlecloud.sdk.transfers.local_files import LocalFault, cannot
-from paddlecloud.sdk.transfers.walking import PART_SUFFIX
+from paddlecloud.sdk.transfers.walking import PART_SUFFIX, sent_path
 
 MAX_NAME_BYTES = 255
 _RESERVED = {"CON", "PRN", "AUX", "NUL"} | {f"{n}{i}" for n in ("COM", "LPT") for i in range(1, 10)}
 _WINDOWS_SIGNS = frozenset('<>:"|?*\\')
+_FOLDS_CASE = os.name == "nt" or sys.platform == "darwin"
 _O_BINARY = getattr(os, "O_BINARY", 0)
 _O_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
@@ -53,6 +56,12 @@ def _windows_fault(part: str) -> str:
     return ""
 
 
+def key_here(name: str) -> str:
+    """The same for two names that mean one file to the other side or to this file system."""
+    name = sent_path(name)
+    return name.casefold() if _FOLDS_CASE else name
+
+
 def part_path(path: str) -> str:
     """Where an unfinished file waits: `.NAME.pfs-part` beside it, shortened if it must be."""
     folder, name = os.path.split(path)
@@ -70,10 +79,45 @@ class LocalTarget:
     def __init__(self, root: str) -> None:
         self.root = root
         self._ready: set[str] = set()
+        self._spelled: dict[str, str] = {}
         self._lock = threading.Lock()
 
     def path(self, name: str) -> str:
-        return os.path.join(self.root, *name.split("/"))
+        if not name:
+            return self.root
+        parts = name.split("/")
+        if self._spelled:
+            whole = ""
+            for number, part in enumerate(parts):
+                whole = f"{whole}/{part}" if whole else part
+                parts[number] = self._spelled.get(whole, part)
+        return os.path.join(self.root, *parts)
+
+    def spell(self, name: str, path: str) -> None:
+        """What has this name is here already, and its path may spell the accents otherwise.
+
+        Then it is written where it is, not beside itself.
+        """
+        if name.isascii():
+            return
+        parts = name.split("/")
+        whole = ""
+        for part, here in zip(parts, path.split(os.sep)[-len(parts) :], strict=False):
+            whole = f"{whole}/{part}" if whole else part
+            if part != here:
+                self._spelled[whole] = here
+
+    def tops(self, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """First parts of names, with the paths of what is here for them."""
+        wanted = set(names)
+        if any(not name.isascii() for name in wanted):
+            here = set(os.listdir(self.root))
+            for entry in here:
+                name = sent_path(entry)
+                if name in wanted and name not in here:
+                    self._spelled[name] = entry
+        for name in wanted:
+            yield name, self.path(name)
 
     def prepare(self, name: str) -> str:
         """The path for a file, its directories made and checked."""

@@ -182,7 +182,7 @@ def shares(
 
 
 def surplus(
-    kept: Iterable[str], there: Sequence[tuple[str, bool]], protected: Iterable[str] = ()
+    kept: Iterable[str], there: Iterable[tuple[str, bool]], protected: Iterable[str] = ()
 ) -> list[str]:
     """What to remove so that only `kept` (files and directories) stays: the topmost names.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from collections.abc import Iterator, Sequence
 
 from paddlecloud.core.errors import Conflict, PaddleCloudError
@@ -20,7 +19,7 @@ from paddlecloud.sdk.transfers.fetching import Fetcher
 from paddlecloud.sdk.transfers.hashing import hash_all
 from paddlecloud.sdk.transfers.large_uploads import SPLIT_BYTES, Runner, each_on
 from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, cannot
-from paddlecloud.sdk.transfers.local_targets import LocalTarget, Part, mode_of, refusal
+from paddlecloud.sdk.transfers.local_targets import LocalTarget, Part, key_here, mode_of, refusal
 from paddlecloud.sdk.transfers.planning import Wanted, batches, doubles, is_small
 from paddlecloud.sdk.transfers.sessions import Session, Task
 from paddlecloud.sdk.transfers.walking import Found, Walk
@@ -30,8 +29,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from paddlecloud.sdk.pfs import Replace
     from paddlecloud.sdk.transfers.events import Action
-
-_FOLDS_CASE = os.name == "nt" or sys.platform == "darwin"
 
 
 class Receiving:
@@ -103,11 +100,11 @@ class Receiving:
     # --- names -----------------------------------------------------------------------------
 
     def _acceptable(self, files: list[Wanted]) -> list[Wanted]:
-        twice = doubles(_folded(file.name) for file in files)
+        twice = doubles(key_here(file.name) for file in files)
         kept = []
         for file in sorted(files):
             error = refusal(file.name)
-            if error is None and _folded(file.name) in twice:
+            if error is None and key_here(file.name) in twice:
                 error = Conflict(
                     f"{file.source} and another file would both become {file.name} here",
                     hint="fetch them into different directories",
@@ -146,13 +143,10 @@ class Receiving:
 
     def _local_files(self) -> dict[str, Found]:
         """What is here under the names that are wanted."""
-        root = self._target.root
-        if not os.path.isdir(root):
+        if not os.path.isdir(self._target.root):
             return {}
         walk = Walk()
-        tops = {file.name.partition("/")[0] for file in self._wanted}
-        for top in tops:
-            path = os.path.join(root, top)
+        for top, path in self._target.tops(file.name.partition("/")[0] for file in self._wanted):
             if os.path.islink(path):
                 continue
             if os.path.isdir(path):
@@ -160,6 +154,8 @@ class Receiving:
             elif os.path.isfile(path):
                 walk.add_file(path, top)
         self._folders_here = set(walk.folders)
+        for file in walk.files:
+            self._target.spell(file.name, file.path)
         return {file.name: file for file in walk.files}
 
     def _is_blocked(self, file: Wanted) -> bool:
@@ -276,7 +272,3 @@ class Receiving:
             session.fail(file.source, fault.error)
         except PaddleCloudError as error:
             session.fail(file.source, error)
-
-
-def _folded(name: str) -> str:
-    return name.casefold() if _FOLDS_CASE else name

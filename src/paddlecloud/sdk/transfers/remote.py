@@ -72,6 +72,13 @@ class Remote:
     def entries(
         self, path: str, *, recursive: bool = False, digests: bool = False
     ) -> Iterator[dict[str, Any]]:
+        for page in self.pages(path, recursive=recursive, digests=digests):
+            yield from page["entries"]
+
+    def pages(
+        self, path: str, *, recursive: bool = False, digests: bool = False
+    ) -> Iterator[dict[str, Any]]:
+        """`entries`, and in `left_out` how many links and special files stand between them."""
         after: str | None = None
         while True:
             asked = {"path": path, "recursive": _flag(recursive), "digests": _flag(digests)}
@@ -79,7 +86,7 @@ class Remote:
                 "GET",
                 routes.PFS_ENTRIES + query({**asked, "after": after, "limit": PAGE_ENTRIES}),
             )
-            yield from page["entries"]
+            yield page
             after = page["next"]
             if not after:
                 return

@@ -1,19 +1,20 @@
 """`sync --delete`: at the end, what the source does not have goes.
 
 It promises: only after everything was moved without a failure, only below what was synced, and
-never a name the source has but could not be sent (a link, an unreadable folder). Called by
-`copying`.
+never a name the source has but could not be sent (a link, an unreadable folder). The server counts
+links but does not name them: where the source is there, a folder with any of them keeps all that is
+in it here. Called by `copying`.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from paddlecloud.core.errors import NotFound
 from paddlecloud.sdk.transfers.local_files import cannot
-from paddlecloud.sdk.transfers.local_targets import LocalTarget
+from paddlecloud.sdk.transfers.local_targets import LocalTarget, key_here
 from paddlecloud.sdk.transfers.planning import surplus, under
 from paddlecloud.sdk.transfers.sessions import Session
 
@@ -25,10 +26,19 @@ REMOVED_AT_ONCE = 200  # a path may have 4,096 bytes, a body a mebibyte
 
 
 class Removing:
-    def __init__(self, session: Session, kept: Iterable[str], protected: Iterable[str]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        kept: Iterable[str],
+        *,
+        protected: Iterable[str] = (),
+        unclear: Iterable[str] = (),
+    ) -> None:
+        """`protected`: names that could not be sent. `unclear`: folders with such names in them."""
         self._session = session
         self._kept = list(kept)
         self._protected = list(protected)
+        self._unclear = list(unclear)
 
     def _may_begin(self) -> bool:
         if not self._session.summary.failures:
@@ -39,17 +49,18 @@ class Removing:
     def remote(self, base: str, tops: Sequence[str]) -> None:
         if not self._may_begin():
             return
-        there: list[tuple[str, bool]] = []
+        there: dict[str, bool] = {}
         sizes: dict[str, int] = {}
         for top in tops:
             try:
                 for entry in self._session.remote.entries(under(base, top), recursive=True):
                     name = under(top, str(entry["name"]))
-                    there.append((name, entry["type"] == "directory"))
+                    there[name] = entry["type"] == "directory"
                     sizes[name] = int(entry["size"])
             except NotFound:  # a dry run into a directory that is not there yet
                 continue
-        names = surplus(self._kept, there, self._protected)
+        protected = [*self._protected, *self._shielded(there, self._kept, self._unclear)]
+        names = surplus(self._kept, there.items(), protected)
         if self._session.dry_run:
             for name in names:
                 self._tell(under(base, name), sizes[name], _below(name, there))
@@ -61,15 +72,39 @@ class Removing:
                 self._tell(str(row["path"]), int(row["bytes"]), int(row["files"]))
 
     def local(self, target: LocalTarget, tops: Sequence[str]) -> None:
+        """Names are compared as the other side, or this file system, would: spelled in NFC."""
         if not self._may_begin():
             return
-        there: list[tuple[str, bool]] = []
+        there: dict[str, bool] = {}
+        paths: dict[str, list[str]] = {}
         for top in tops:
-            there += _everything(target.path(top) if top else target.root, top)
-        for name in surplus(self._kept, there, self._protected):
-            path = target.path(name)
-            files, size_bytes = _remove_tree(path, is_real=not self._session.dry_run)
-            self._tell(path, size_bytes, files)
+            for name, path, is_folder in _everything(target.path(top), top):
+                key = key_here(name)
+                there[key] = is_folder or there.get(key, False)
+                paths.setdefault(key, []).append(path)
+        kept = [key_here(name) for name in self._kept]
+        protected = self._shielded(there, kept, [key_here(name) for name in self._unclear])
+        for key in surplus(kept, there.items(), protected):
+            for path in paths[key]:
+                files, size_bytes = _remove_tree(path, is_real=not self._session.dry_run)
+                self._tell(path, size_bytes, files)
+
+    def _shielded(
+        self, there: Iterable[str], kept: Iterable[str], unclear: Sequence[str]
+    ) -> list[str]:
+        """What lies directly in an unclear folder: any of it may be what could not be sent."""
+        folders, wanted = set(unclear), set(kept)
+        names = [
+            name
+            for name in (there if folders else ())
+            if name.rpartition("/")[0] in folders and name not in wanted
+        ]
+        for folder in sorted({name.rpartition("/")[0] for name in names}):
+            self._session.note(
+                f"nothing was removed from {folder or 'the folder itself'}: the source has links "
+                "or special files there, which are not copied"
+            )
+        return names
 
     def _tell(self, path: str, size_bytes: int, files: int) -> None:
         self._session.summary.removed_files += files
@@ -77,17 +112,17 @@ class Removing:
         self._session.done("", path, size_bytes, 0, action)
 
 
-def _below(name: str, there: Sequence[tuple[str, bool]]) -> int:
+def _below(name: str, there: Mapping[str, bool]) -> int:
     """How many files a name stands for."""
     start = name + "/"
     return sum(
         not is_directory and (other == name or other.startswith(start))
-        for other, is_directory in there
+        for other, is_directory in there.items()
     )
 
 
-def _everything(path: str, prefix: str) -> Iterator[tuple[str, bool]]:
-    """(name, is a directory) of all that is below a local directory, links as files."""
+def _everything(path: str, prefix: str) -> Iterator[tuple[str, str, bool]]:
+    """(name, path, is a directory) of all that is below a local directory, links as files."""
     pending = [(path, prefix)]
     while pending:
         folder, above = pending.pop()
@@ -95,7 +130,7 @@ def _everything(path: str, prefix: str) -> Iterator[tuple[str, bool]]:
             with os.scandir(folder) as scan:
                 for entry in scan:
                     is_folder = entry.is_dir(follow_symlinks=False)
-                    yield under(above, entry.name), is_folder
+                    yield under(above, entry.name), entry.path, is_folder
                     if is_folder:
                         pending.append((entry.path, under(above, entry.name)))
         except FileNotFoundError:
