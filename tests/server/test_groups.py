@@ -286,6 +286,7 @@ def test_members_see_a_shared_job_and_only_owners_kill_it(server, name):
 # --- states that are older than groups ------------------------------------------------------------
 
 
+@pytest.mark.e2e
 def test_accounts_and_jobs_that_are_older_get_their_own_group(tmp_path):
     server = Running(tmp_path / "state").start()
     job = server.account("old").submit("job", "fake")

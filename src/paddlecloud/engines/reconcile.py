@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from paddlecloud.core import lifecycle
+from paddlecloud.core import completion, lifecycle
 from paddlecloud.core.actions import Action, Event, Grant, Remove, Start, Status, Stop
 from paddlecloud.core.observed import Move, Observed, ReplicaKey, ReplicaObserved
 from paddlecloud.core.phases import TERMINAL, check_move
@@ -80,12 +80,22 @@ def reconcile(job_id: str, ledger: Ledger, replicas: Replicas, now: float) -> Ou
     starts = [one.started_at for one in _of_this_time(seen, record) if one.started_at is not None]
     first_started_at = min([*starts, *filter(None, [record.first_started_at])], default=None)
     observed = Observed(seen, record.cancel_asked, job.submitted_at, first_started_at, record.moves)
-    decision = lifecycle.decide(job.job_id, job.run, job.spec, record.grant, observed, now)
+    grant = _granted(record, seen)
+    decision = lifecycle.decide(job.job_id, job.run, job.spec, grant, observed, now)
     check_move(record.status.phase, decision.status.phase)
     for action in decision.actions:
         _act(action, record, seen, ledger, replicas)
     ledger.save(record, decision.status, seen, decision.events, first_started_at)
     return Outcome(decision.wake_after_s, decision.status.phase in TERMINAL)
+
+
+def _granted(record: RunRecord, seen: Sequence[ReplicaObserved]) -> Grant:
+    """A run whose trainers were done before they could be stopped is done, and not run again."""
+    if record.grant.trainers or record.preempted is None:
+        return record.grant
+    size = record.preempted.trainers
+    is_done = completion.trainers_are_done(completion.latest_attempts(seen), size)
+    return Grant(size) if is_done else record.grant
 
 
 def _of_this_time(seen: Sequence[ReplicaObserved], record: RunRecord) -> Sequence[ReplicaObserved]:

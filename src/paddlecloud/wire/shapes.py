@@ -149,7 +149,8 @@ class FailureShape(TypedDict):
 
 class JobShape(TypedDict):
     """A job as lists show it. `cpu`, `memory`, `gpu` are of the whole job; `group` is whose quota
-    it counts against, empty if that group is gone."""
+    it counts against, empty if that group is gone. `position` counts those that wait by priority
+    and age alone; the planner's own order, with guarantees and shares, is told by explain."""
 
     id: str
     name: str
