@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import threading
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
 from tests.pfs.calls import content, put
-from tests.pfs.running import Answer, Caller, Running
+from tests.pfs.running import Answer, Caller, FakeCloud, Running
 
 V1 = "/api/v1/pfs"
 BOUNDARY = "8d7b0e5709d756e21e971ff4d9ac3b20"
@@ -255,3 +257,53 @@ def test_refuses_a_chunk_it_cannot_read(alice: Caller, home: str) -> None:
         assert answer.json["err"]
     too_long = post_chunk(alice, path, 0, b"x" * (CHUNK + 1), said=True)
     assert too_long["err"]
+
+
+_WAITS = """
+import os
+real = os.copy_file_range
+def copy_file_range(*args):
+    with open(os.environ["COPIES_WAIT_FOR"]) as pipe:
+        pipe.read()
+    return real(*args)
+os.copy_file_range = copy_file_range
+"""
+
+
+def test_chunks_of_a_large_file_hold_up_nobody(
+    tmp_path: Path, cloud: FakeCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More of them than there are threads to move bytes, and the copy they need takes long."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(_WAITS)
+    monkeypatch.setenv("COPIES_WAIT_FOR", str(pipe))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"), prepend=os.pathsep)
+    running = Running(tmp_path / "root", cloud.url).start()
+    try:
+        path = "/pfs/local/home/alice/large"
+        put(running.as_user("alice"), path, b"o" * 10 * CHUNK)
+        told: list[Any] = []
+
+        def post(number: int) -> None:
+            piece = bytes([number]) * CHUNK
+            told.append(
+                post_chunk(running.as_user("alice"), path, number * CHUNK, piece, said=True)
+            )
+
+        posts = [threading.Thread(target=post, args=[number]) for number in range(9)]
+        for thread in posts:
+            thread.start()
+        with pipe.open("w"):  # opened: the copy is under way, and goes on when this is closed
+            bob = running.as_user("bob")
+            for name in "abc":
+                assert running.as_user("alice").get("/healthz").status == 200
+                upload(bob, f"/pfs/local/home/bob/{name}", os.urandom(2 * CHUNK))
+        for thread in posts:
+            thread.join(60)
+        assert told == [{"err": "", "results": None}] * 9
+    finally:
+        running.stop()
+    expected = b"".join(bytes([number]) * CHUNK for number in range(9)) + b"o" * CHUNK
+    assert (running.home() / "large").read_bytes() == expected  # published at the latest now

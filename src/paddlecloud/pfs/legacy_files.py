@@ -6,97 +6,45 @@ client asked for its checksum and went on. Whether the last chunk was passed ove
 silence: after `QUIET_S` without a call it is taken as such. A chunk for a file nobody touched
 changes a draft of the existing file, published after the same silence. Drafts are in memory: after
 a restart the old client finds its file as it was and sends it again.
+
+`receive_chunk`, `write` and `cut` never wait for a copy, whoever makes it: where the draft is not
+there yet, the chunk is set aside, and `finish` puts it in. All else may take as long as a copy or
+a sync. Between two calls nothing is open.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from paddlecloud.core.errors import Conflict, InvalidInput, OutOfSpace, PaddleCloudError
-from paddlecloud.pfs.copying import copy_bytes
+from paddlecloud.pfs.copying import copy_whole
 from paddlecloud.pfs.directories import Directories
 from paddlecloud.pfs.diskstore import Tree
-from paddlecloud.pfs.faults import named
+from paddlecloud.pfs.faults import named, shown
+from paddlecloud.pfs.legacy_writings import (
+    ChunkMeta,
+    ChunkReceiver,
+    Writing,
+    check_end,
+    check_offset,
+    copy_to,
+    meta_of,
+)
 from paddlecloud.pfs.owners import Owner
 from paddlecloud.pfs.publishing import Draft, standing
 from paddlecloud.pfs.shapes import Content
 from paddlecloud.pfs.store import Store
-from paddlecloud.pfs.usage import Reservation
 from paddlecloud.wire.pfspath import PUBLIC, PfsPath
 
 QUIET_S = 2.0
 FORGOTTEN_S = 24 * 3600.0
 MOST_BYTES = 1 << 40
-_READ_BYTES = 1 << 20
+MOST_PER_ACCOUNT = 1000
 _Key = tuple[int, tuple[str, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkMeta:
-    checksum: str  # MD5 in hex
-    size_bytes: int
-
-
-class _Writing:
-    """A draft of one file, and which of its bytes the client has settled."""
-
-    def __init__(
-        self, owner: Owner, path: PfsPath, tree: Tree, draft: Draft, held: Reservation
-    ) -> None:
-        self.owner = owner
-        self.path = path
-        self.tree = tree
-        self.draft = draft
-        self.held = held
-        self.size_bytes = 0
-        self.is_touched = False
-        self.settled: list[tuple[int, int]] = []  # sorted, apart
-        self.asked: tuple[int, int] | None = None
-        self.receivers = 0
-        self.quiet_since_s = 0.0
-        self.executable = False
-        self.is_claimed = False
-
-    def settle(self, start: int, end: int) -> None:
-        self.settled = self._with(start, end)
-
-    def _with(self, start: int, end: int) -> list[tuple[int, int]]:
-        spans = sorted([*self.settled, (start, min(end, self.size_bytes))])
-        merged: list[tuple[int, int]] = []
-        for left, right in spans:
-            if merged and left <= merged[-1][1]:
-                merged[-1] = (merged[-1][0], max(merged[-1][1], right))
-            elif right > left:
-                merged.append((left, right))
-        return merged
-
-    def unsettle(self, start: int, end: int) -> None:
-        self.settled = [
-            span
-            for left, right in self.settled
-            for span in ((left, min(right, start)), (max(left, end), right))
-            if span[0] < span[1]
-        ]
-
-    def went_on(self, start: int) -> None:
-        """Another chunk is spoken of: the one asked for before was passed over."""
-        if self.asked is not None and self.asked[0] != start:
-            self.settle(*self.asked)
-            self.asked = None
-
-    @property
-    def is_whole(self) -> bool:
-        return self.size_bytes == 0 or self.settled == [(0, self.size_bytes)]
-
-    def is_ready_when_quiet(self) -> bool:
-        if not self.is_touched or self.is_whole:
-            return True
-        return self.asked is not None and self._with(*self.asked) == [(0, self.size_bytes)]
 
 
 class LegacyFiles:
@@ -105,8 +53,10 @@ class LegacyFiles:
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._clock = clock
-        self._lock = threading.RLock()
-        self._writings: dict[_Key, _Writing] = {}
+        # Of all accounts: for the numbers in here, never while a disk is touched.
+        self._lock = threading.Lock()
+        self._writings: dict[_Key, Writing] = {}
+        self._counts: Counter[int] = Counter()
 
     # --- what the client calls ---
 
@@ -114,43 +64,33 @@ class LegacyFiles:
         """The file will have this size. An existing one keeps its bytes as far as they go."""
         if not 0 <= size_bytes <= MOST_BYTES:
             raise InvalidInput("bad file size", field="filesize")
-        tree = self._check(owner, path)
+        writing = self._use(owner, path, self._check(owner, path), size_bytes)
         with self._lock:
-            writing = self._writings.get(_key(owner, path))
-            if writing is None or writing.size_bytes != size_bytes:
-                if writing is not None and not self._supersede(writing):
-                    raise Conflict("somebody is writing this file", field="path", hint="try again")
-                writing = self._begin(owner, path, tree, size_bytes)
             writing.is_touched = True
             writing.settled = []
             writing.asked = None
-            writing.quiet_since_s = self._clock()
-            is_done = size_bytes == 0 and self._claim(writing)
-        if is_done:
-            self._publish(writing)
+        self._leave(writing)
 
     def chunk_meta(self, owner: Owner, path: PfsPath, offset: int, length: int) -> ChunkMeta:
         """The checksum of a chunk, of the draft if there is one; short or empty at the end."""
         if offset < 0 or length <= 0:
             raise InvalidInput("chunksize error", field="chunksize")
         self._store.check(owner, path)
-        with self._lock:
-            writing = None if path.area == PUBLIC else self._writings.get(_key(owner, path))
-            fd = -1 if writing is None else os.dup(writing.draft.fd)
+        writing = None if path.area == PUBLIC else self._use_if_there(owner, path)
         if writing is None:
             with self._store.open_content(owner, path) as content:
-                return _meta(content.fd, offset, length)
+                return meta_of(content.fd, offset, length)
         try:
-            meta = _meta(fd, offset, length)
+            fd = self._open(writing)
+            try:
+                meta = meta_of(fd, offset, length)
+            finally:
+                os.close(fd)
+            with self._lock:
+                writing.went_on(offset)
+                writing.asked = (offset, offset + length)
         finally:
-            os.close(fd)
-        with self._lock:
-            writing.went_on(offset)
-            writing.asked = (offset, offset + length)
-            writing.quiet_since_s = self._clock()
-            is_done = writing.is_whole and self._claim(writing)
-        if is_done:
-            self._publish(writing)
+            self._leave(writing)
         return meta
 
     def open_chunk(self, owner: Owner, path: PfsPath) -> Content:
@@ -161,30 +101,32 @@ class LegacyFiles:
         tree = self._check(owner, path)
         with self._lock:
             writing = self._writings.get(_key(owner, path))
-            if writing is None:
-                with self._store.open_content(owner, path) as content:
-                    size_bytes = content.size_bytes
-                writing = self._begin(owner, path, tree, size_bytes)
-            if not 0 <= offset <= writing.size_bytes:
-                raise InvalidInput("the chunk lies behind the end of the file", field="offset")
-            writing.went_on(offset)
-            writing.asked = None
-            writing.receivers += 1
-            return ChunkReceiver(self, writing, offset)
-
-    def write_chunk(self, owner: Owner, path: PfsPath, offset: int, data: bytes) -> None:
-        """A whole chunk at once."""
-        receiver = self.receive_chunk(owner, path, offset)
+            is_ready = writing is not None and writing.is_ready
+            if writing is not None and is_ready:
+                check_offset(offset, writing.size_bytes)
+                writing.went_on(offset)
+                writing.asked = None
+                writing.users += 1
+        if writing is None or not is_ready:
+            size_bytes = MOST_BYTES if writing is not None else self._size_of(owner, path)
+            check_offset(offset, size_bytes)
+            return self._receive_aside(Writing(owner, path, tree), offset, size_bytes)
         try:
-            receiver.write(data)
-            receiver.finish()
-        finally:
-            receiver.cut()
+            fd = self._open(writing)
+            return ChunkReceiver(self, writing, offset, writing.size_bytes, fd=fd)
+        except BaseException:
+            self._leave(writing, may_publish=False)
+            raise
 
-    def read_chunk(self, owner: Owner, path: PfsPath, offset: int, length: int) -> bytes:
-        """A whole chunk at once; short or empty at the end."""
+    def _size_of(self, owner: Owner, path: PfsPath) -> int:
         with self._store.open_content(owner, path) as content:
-            return os.pread(content.fd, length, offset)
+            return content.size_bytes
+
+    def _receive_aside(self, wish: Writing, offset: int, size_bytes: int) -> ChunkReceiver:
+        with named(wish.path):
+            folder = self._store.places.parts_of(wish.owner.account_id)
+            aside = Draft(folder, self._store.services)
+        return ChunkReceiver(self, wish, offset, size_bytes, aside=aside)
 
     # --- time ---
 
@@ -192,38 +134,47 @@ class LegacyFiles:
         """Publish what is whole and quiet, drop what was given up."""
         now_s = self._clock()
         with self._lock:
-            quiet = [one for one in self._writings.values() if now_s - one.quiet_since_s >= QUIET_S]
-            ready = [one for one in quiet if one.is_ready_when_quiet() and self._claim(one)]
-            for writing in quiet:
-                if now_s - writing.quiet_since_s > FORGOTTEN_S and self._claim(writing):
-                    self._drop(writing)
-        for writing in ready:
+            quiet = [
+                one
+                for one in self._writings.values()
+                if one.is_ready and now_s - one.quiet_since_s >= QUIET_S
+            ]
+            whole = [one for one in quiet if one.is_whole_when_quiet and self._claim(one)]
+            given_up = [
+                one for one in quiet if now_s - one.quiet_since_s > FORGOTTEN_S and self._claim(one)
+            ]
+        for writing in given_up:
+            writing.drop()
+        for writing in whole:
             self._publish_or_keep(writing)
 
-    def _publish_or_keep(self, writing: _Writing) -> None:
+    def _publish_or_keep(self, writing: Writing) -> None:
         """A full disk, or a directory in the way: nobody waits for the answer, so try later."""
         try:
             self._publish(writing, or_drop=False)
         except PaddleCloudError:
+            key = _key(writing.owner, writing.path)
             with self._lock:
-                key = _key(writing.owner, writing.path)
-                if key in self._writings or writing.draft.is_doubtful:
-                    self._drop(writing)
-                else:
-                    writing.is_claimed = False
+                is_kept = writing.may_be_published_again and key not in self._writings
+                if is_kept:
+                    writing.is_over = False
                     writing.quiet_since_s = self._clock()
                     self._writings[key] = writing
+                    self._counts[writing.owner.account_id] += 1
+            if not is_kept:
+                writing.drop()
 
     def flush(self) -> None:
         """The end: what can be published is, the rest is dropped."""
         with self._lock:
-            ends = [one for one in list(self._writings.values()) if self._claim(one)]
+            ready = [one for one in self._writings.values() if one.is_ready]
+            ends = [one for one in ready if self._claim(one)]
         for writing in ends:
             try:
-                if writing.is_ready_when_quiet():
+                if writing.is_whole_when_quiet:
                     self._publish(writing)
                 else:
-                    self._drop(writing)
+                    writing.drop()
             except PaddleCloudError:
                 continue
 
@@ -235,140 +186,203 @@ class LegacyFiles:
             raise InvalidInput("should be a file not a directory", field="path")
         return tree
 
-    def _begin(self, owner: Owner, path: PfsPath, tree: Tree, size_bytes: int) -> _Writing:
-        services = self._store.services
-        if size_bytes > tree.free_bytes():
-            raise OutOfSpace("the disk of the file store is full", field="filesize")
-        with named(path), Directories(tree) as dirs:
-            try:
-                standing(dirs.open(path.parts[:-1]), path.name)
-            except FileNotFoundError:
-                pass
-            held = services.usage.reserve(owner, size_bytes, 1)
-            draft: Draft | None = None
-            try:
-                folder = self._store.places.parts_of(owner.account_id)
-                draft = Draft(folder, services)
-                writing = _Writing(owner, path, tree, draft, held)
-                self._copy_existing(writing, size_bytes)
-                os.ftruncate(draft.fd, size_bytes)
-            except BaseException:
-                held.release()
-                if draft is not None:
-                    draft.discard()
-                    draft.close()
-                raise
-        writing.size_bytes = size_bytes
-        writing.quiet_since_s = self._clock()
-        self._writings[_key(owner, path)] = writing
-        return writing
+    def _use(self, owner: Owner, path: PfsPath, tree: Tree, size_bytes: int | None) -> Writing:
+        """The writing of a path, its draft made if there is none of this size (None: of any; the
+        file must be there). Stays as it is until `_leave`."""
+        while True:
+            writing = self._enter(owner, path, tree)
+            with writing.making:
+                with self._lock:
+                    is_superseded = self._is_superseded(writing, size_bytes)
+                    is_over = writing.is_over
+                    if writing.is_ready and not is_over:
+                        writing.users += 1
+                        return writing
+                if is_superseded:
+                    writing.drop()
+                if not is_over:
+                    self._make_ready(writing, size_bytes)
+                    return writing
 
-    def _copy_existing(self, writing: _Writing, size_bytes: int) -> None:
-        try:
-            fd, facts = writing.tree.open_file(writing.path.parts)
-        except FileNotFoundError:
-            return
-        try:
-            copy_bytes(fd, writing.draft.fd, min(facts.st_size, size_bytes))
-            writing.executable = bool(facts.st_mode & 0o100)
-        finally:
-            os.close(fd)
-
-    def _claim(self, writing: _Writing) -> bool:
-        """Take it out, under the lock, to publish or drop it without; False if it is in use."""
-        if writing.is_claimed or writing.receivers:
+    def _is_superseded(self, writing: Writing, size_bytes: int | None) -> bool:
+        """Whether it was of another size, and is over because of that."""
+        if not writing.is_ready or writing.is_over or size_bytes in (None, writing.size_bytes):
             return False
-        writing.is_claimed = True
+        if not self._claim(writing):
+            raise Conflict("somebody is writing this file", field="path", hint="try again")
+        return True
+
+    def _make_ready(self, writing: Writing, size_bytes: int | None) -> None:
+        try:
+            self._make(writing, size_bytes)
+        except BaseException:
+            with self._lock:
+                self._remove(writing)
+            raise
+        with self._lock:
+            writing.is_ready = True
+            writing.users += 1
+
+    def _enter(self, owner: Owner, path: PfsPath, tree: Tree) -> Writing:
+        key = _key(owner, path)
+        with self._lock:
+            writing = self._writings.get(key)
+            if writing is None:
+                if self._counts[owner.account_id] >= MOST_PER_ACCOUNT:
+                    raise Conflict(
+                        f"{MOST_PER_ACCOUNT} files are being written already",
+                        field="path",
+                        hint="finish some of them first",
+                    )
+                writing = self._writings[key] = Writing(owner, path, tree)
+                self._counts[owner.account_id] += 1
+            return writing
+
+    def _use_if_there(self, owner: Owner, path: PfsPath) -> Writing | None:
+        with self._lock:
+            writing = self._writings.get(_key(owner, path))
+        if writing is None:
+            return None
+        with writing.making, self._lock:  # another call may be making its draft
+            if writing.is_over or not writing.is_ready:
+                return None
+            writing.users += 1
+            return writing
+
+    def _make(self, writing: Writing, size_bytes: int | None) -> None:
+        """The draft: a copy of the file that is there, as far as it goes."""
+        services, path = self._store.services, writing.path
+        with named(path), Directories(writing.tree) as dirs:
+            source = -1
+            try:
+                parent = dirs.open(path.parts[:-1])
+                standing(parent, path.name)
+                source, facts = writing.tree.open_file_in(parent, path.name)
+            except FileNotFoundError:
+                if size_bytes is None:
+                    raise
+            try:
+                wanted = facts.st_size if size_bytes is None else size_bytes
+                if wanted > writing.tree.free_bytes():
+                    raise OutOfSpace("the disk of the file store is full", field="filesize")
+                writing.size_bytes = wanted
+                writing.held = services.usage.reserve(writing.owner, wanted, 1)
+                try:
+                    folder = self._store.places.parts_of(writing.owner.account_id)
+                    writing.draft = Draft(folder, services)
+                    self._fill(writing, source, is_whole=size_bytes is None)
+                except BaseException:
+                    writing.drop()
+                    raise
+            finally:
+                if source >= 0:
+                    os.close(source)
+        writing.draft.close()
+        writing.quiet_since_s = self._clock()
+
+    @staticmethod
+    def _fill(writing: Writing, source: int, *, is_whole: bool) -> None:
+        assert writing.draft is not None
+        if source >= 0:
+            where = shown(writing.path)
+            facts = copy_whole(source, writing.draft.fd, where, writing.size_bytes)
+            if is_whole and facts.st_size != writing.size_bytes:
+                raise Conflict(f"{where} is being written", field="path", hint="try again")
+            writing.executable = bool(facts.st_mode & 0o100)
+        os.ftruncate(writing.draft.fd, writing.size_bytes)
+
+    def _open(self, writing: Writing) -> int:
+        """A descriptor of the draft of a writing in use."""
+        assert writing.draft is not None
+        try:
+            return writing.draft.open()
+        except FileNotFoundError:  # somebody deleted what is hidden: the client begins again
+            with self._lock:
+                self._remove(writing)
+            writing.drop()
+            raise Conflict(
+                f"what was sent of {shown(writing.path)} is gone",
+                field="path",
+                hint="send it again",
+            ) from None
+        except OSError as error:
+            with named(writing.path):
+                raise error
+
+    def _leave(self, writing: Writing, *, may_publish: bool = True) -> None:
+        """A call is done with it; the last one publishes it if nothing is missing."""
+        with self._lock:
+            writing.users -= 1
+            writing.quiet_since_s = self._clock()
+            is_whole = writing.is_touched and writing.is_whole
+            is_done = may_publish and is_whole and self._claim(writing)
+        if is_done:
+            self._publish(writing)
+
+    def _claim(self, writing: Writing) -> bool:
+        """Take it out, under the lock, to publish or drop it without; False if it is in use."""
+        if writing.is_over or writing.users:
+            return False
+        self._remove(writing)
+        return True
+
+    def _remove(self, writing: Writing) -> None:
+        writing.is_over = True
         key = _key(writing.owner, writing.path)
         if self._writings.get(key) is writing:
             del self._writings[key]
-        return True
+            self._counts[writing.owner.account_id] -= 1
 
-    def _supersede(self, writing: _Writing) -> bool:
-        if not self._claim(writing):
-            return False
-        self._drop(writing)
-        return True
-
-    def _publish(self, writing: _Writing, *, or_drop: bool = True) -> None:
+    def _publish(self, writing: Writing, *, or_drop: bool = True) -> None:
+        draft, held = writing.draft, writing.held
+        assert draft is not None
+        assert held is not None
         try:
             with named(writing.path):
-                writing.draft.publish(
+                draft.reopen()
+                draft.publish(
                     writing.owner,
                     (writing.tree, writing.path.parts),
-                    writing.held,
+                    held,
                     executable=writing.executable,
                 )
         except BaseException:
             if or_drop:
-                self._drop(writing)
+                writing.drop()
             raise
-        writing.draft.close()
+        finally:
+            draft.close()
 
-    @staticmethod
-    def _drop(writing: _Writing) -> None:
-        writing.draft.discard()
-        writing.draft.close()
-        writing.held.release()
+    # --- what a receiver calls ---
 
-    def received(self, writing: _Writing, start: int, end: int, *, is_whole: bool) -> None:
-        """A receiver is done with its chunk."""
+    def put_in(self, wish: Writing, aside: int, start: int, end: int) -> None:
+        """A chunk that was set aside, because there was no draft when it came."""
+        writing = self._use(wish.owner, wish.path, wish.tree, None)
+        is_whole = False
+        try:
+            check_end(end, writing.size_bytes)
+            with self._lock:
+                writing.went_on(start)
+                writing.asked = None
+            fd = self._open(writing)
+            try:
+                with named(wish.path):
+                    copy_to(aside, fd, start, end)
+            finally:
+                os.close(fd)
+            is_whole = True
+        finally:
+            self.received(writing, start, end, is_whole=is_whole)
+
+    def received(self, writing: Writing, start: int, end: int, *, is_whole: bool) -> None:
+        """A chunk is in the draft, or only a part of it."""
         with self._lock:
-            writing.receivers -= 1
-            writing.quiet_since_s = self._clock()
             if is_whole:
                 writing.settle(start, end)
             elif end > start:
                 writing.unsettle(start, end)  # half of its bytes may be new
-            is_done = writing.is_touched and writing.is_whole and self._claim(writing)
-        if is_done:
-            self._publish(writing)
-
-
-class ChunkReceiver:
-    """`write`, then `finish`; `cut` at the end in any case."""
-
-    def __init__(self, files: LegacyFiles, writing: _Writing, offset: int) -> None:
-        self._files = files
-        self._writing = writing
-        self._start = self._at = offset
-        self._fd = os.dup(writing.draft.fd)
-
-    def write(self, data: memoryview | bytes | bytearray) -> None:
-        view = memoryview(data)
-        if self._at + len(view) > self._writing.size_bytes:
-            raise InvalidInput("the chunk reaches behind the end of the file", field="chunk")
-        with named(self._writing.path):
-            while view:
-                n_written = os.pwrite(self._fd, view, self._at)
-                self._at += n_written
-                view = view[n_written:]
-
-    def finish(self) -> None:
-        """The chunk is whole; with the last one the file takes its name before this returns."""
-        self._end(is_whole=True)
-
-    def cut(self) -> None:
-        self._end(is_whole=False)
-
-    def _end(self, *, is_whole: bool) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-            self._files.received(self._writing, self._start, self._at, is_whole=is_whole)
+        self._leave(writing, may_publish=is_whole)
 
 
 def _key(owner: Owner, path: PfsPath) -> _Key:
     return owner.account_id, path.parts
-
-
-def _meta(fd: int, offset: int, length: int) -> ChunkMeta:
-    checksum = hashlib.md5(usedforsecurity=False)
-    at, end = offset, offset + length
-    while at < end:
-        data = os.pread(fd, min(_READ_BYTES, end - at), at)
-        if not data:
-            break
-        checksum.update(data)
-        at += len(data)
-    return ChunkMeta(checksum.hexdigest(), at - offset)

@@ -9,20 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from paddlecloud.core.errors import InvalidInput, NotAllowed, NotFound, QuotaExceeded
-from paddlecloud.pfs.legacy_files import QUIET_S, LegacyFiles
+from paddlecloud.core.errors import (
+    InvalidInput,
+    NotAllowed,
+    NotFound,
+    QuotaExceeded,
+)
+from paddlecloud.pfs.legacy_files import LegacyFiles
 from paddlecloud.wire.pfspath import PfsPath
+from tests.old_chunks import CHUNK, Clock, F, post, quiet, upload
 from tests.storing import ANN, Bench, at, owner
-
-CHUNK = 4096
-F = at("f")
-
-
-class Clock:
-    now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 @pytest.fixture
@@ -42,33 +38,13 @@ def files(bench: Bench, clock: Clock) -> LegacyFiles:
     return LegacyFiles(bench.store, clock)
 
 
-def _upload(files: LegacyFiles, data: bytes, *, until: int | None = None) -> list[int]:
-    """As the old client does it; the offsets it had to post."""
-    files.touch(ANN, F, len(data))
-    posted = []
-    for n, offset in enumerate(range(0, max(1, len(data)), CHUNK)):
-        if n == until:
-            return posted
-        piece = data[offset : offset + CHUNK]
-        meta = files.chunk_meta(ANN, F, offset, CHUNK)
-        if meta.checksum != hashlib.md5(piece).hexdigest():
-            files.write_chunk(ANN, F, offset, piece)
-            posted.append(offset)
-    return posted
-
-
-def _quiet(files: LegacyFiles, clock: Clock) -> None:
-    clock.now_s += QUIET_S
-    files.tick()
-
-
 def test_a_new_file_appears_with_its_last_chunk(bench: Bench, files: LegacyFiles):
     data = os.urandom(3 * CHUNK + 10)
-    assert _upload(files, data, until=3) == [0, CHUNK, 2 * CHUNK]
+    assert upload(files, data, until=3) == [0, CHUNK, 2 * CHUNK]
     with pytest.raises(NotFound):
         bench.get("f")
     files.chunk_meta(ANN, F, 3 * CHUNK, CHUNK)
-    files.write_chunk(ANN, F, 3 * CHUNK, data[3 * CHUNK :])
+    post(files, ANN, F, 3 * CHUNK, data[3 * CHUNK :])
     assert bench.get("f") == data
     assert bench.leftovers() == []
 
@@ -79,10 +55,10 @@ def test_only_chunks_that_differ_are_posted_and_the_file_changes_at_once(
     old = os.urandom(4 * CHUNK)
     bench.put("f", old)
     new = old[:CHUNK] + os.urandom(CHUNK) + old[2 * CHUNK : 3 * CHUNK] + os.urandom(CHUNK)
-    assert _upload(files, new, until=3) == [CHUNK]
+    assert upload(files, new, until=3) == [CHUNK]
     assert bench.get("f") == old
     files.chunk_meta(ANN, F, 3 * CHUNK, CHUNK)
-    files.write_chunk(ANN, F, 3 * CHUNK, new[3 * CHUNK :])
+    post(files, ANN, F, 3 * CHUNK, new[3 * CHUNK :])
     assert bench.get("f") == new
 
 
@@ -92,10 +68,10 @@ def test_a_last_chunk_that_was_only_asked_for_counts_after_a_silence(
     old = os.urandom(2 * CHUNK)
     bench.put("f", old)
     new = os.urandom(CHUNK) + old[CHUNK:]
-    assert _upload(files, new) == [0]
+    assert upload(files, new) == [0]
     files.tick()
     assert bench.get("f") == old
-    _quiet(files, clock)
+    quiet(files, clock)
     assert bench.get("f") == new
 
 
@@ -105,11 +81,11 @@ def test_a_client_that_stops_half_way_changes_nothing_and_can_go_on(
     old = os.urandom(3 * CHUNK)
     bench.put("f", old)
     new = os.urandom(3 * CHUNK)
-    _upload(files, new, until=2)
+    upload(files, new, until=2)
     for _ in range(5):
-        _quiet(files, clock)
+        quiet(files, clock)
     assert bench.get("f") == old
-    assert _upload(files, new) == [2 * CHUNK]
+    assert upload(files, new) == [2 * CHUNK]
     assert bench.get("f") == new
 
 
@@ -119,10 +95,10 @@ def test_a_cut_chunk_is_not_counted(bench: Bench, files: LegacyFiles, clock: Clo
     receiver = files.receive_chunk(ANN, F, 0)
     receiver.write(data[:100])
     receiver.cut()
-    _quiet(files, clock)
+    quiet(files, clock)
     with pytest.raises(NotFound):
         bench.get("f")
-    files.write_chunk(ANN, F, 0, data)
+    post(files, ANN, F, 0, data)
     assert bench.get("f") == data
 
 
@@ -130,7 +106,7 @@ def test_a_cut_chunk_is_not_counted(bench: Bench, files: LegacyFiles, clock: Clo
 def test_another_size_keeps_the_bytes_that_fit(bench: Bench, files: LegacyFiles, size_bytes: int):
     old = os.urandom(CHUNK)
     bench.put("f", old)
-    _upload(files, old[:size_bytes])
+    upload(files, old[:size_bytes])
     files.flush()
     assert bench.get("f") == old[:size_bytes]
 
@@ -139,13 +115,13 @@ def test_a_chunk_for_a_file_nobody_touched_changes_it_after_a_silence(
     bench: Bench, files: LegacyFiles, clock: Clock
 ):
     bench.put("f", b"a" * 2 * CHUNK, executable=True)
-    files.write_chunk(ANN, F, CHUNK, b"b" * CHUNK)
+    post(files, ANN, F, CHUNK, b"b" * CHUNK)
     assert bench.get("f") == b"a" * 2 * CHUNK
-    _quiet(files, clock)
+    quiet(files, clock)
     assert bench.get("f") == b"a" * CHUNK + b"b" * CHUNK
     assert bench.store.entry(ANN, F).executable
     with pytest.raises(NotFound):
-        files.write_chunk(ANN, at("nothing"), 0, b"x")
+        post(files, ANN, at("nothing"), 0, b"x")
 
 
 def test_answers_the_end_of_a_file_with_an_empty_chunk(bench: Bench, files: LegacyFiles):
@@ -153,7 +129,8 @@ def test_answers_the_end_of_a_file_with_an_empty_chunk(bench: Bench, files: Lega
     meta = files.chunk_meta(ANN, F, 10, CHUNK)
     assert (meta.checksum, meta.size_bytes) == (hashlib.md5(b"").hexdigest(), 0)
     assert files.chunk_meta(ANN, F, 0, CHUNK).size_bytes == 10
-    assert files.read_chunk(ANN, F, 5, CHUNK) == b"x" * 5
+    with files.open_chunk(ANN, F) as content:
+        assert os.pread(content.fd, CHUNK, 5) == b"x" * 5
 
 
 def test_reserves_the_whole_size(bench: Bench, files: LegacyFiles):
@@ -176,9 +153,9 @@ def test_refuses_a_bad_size(files: LegacyFiles, size_bytes: int):
 def test_writes_only_within_the_size(files: LegacyFiles):
     files.touch(ANN, F, 10)
     with pytest.raises(InvalidInput):
-        files.write_chunk(ANN, F, 5, b"x" * 6)
+        post(files, ANN, F, 5, b"x" * 6)
     with pytest.raises(InvalidInput):
-        files.write_chunk(ANN, F, 11, b"")
+        post(files, ANN, F, 11, b"")
 
 
 def test_gives_the_checksums_of_public_data_and_writes_none(bench: Bench, files: LegacyFiles):
@@ -188,6 +165,6 @@ def test_gives_the_checksums_of_public_data_and_writes_none(bench: Bench, files:
     with pytest.raises(NotAllowed):
         files.touch(ANN, path, 4)
     with pytest.raises(NotAllowed):
-        files.write_chunk(ANN, path, 0, b"evil")
+        post(files, ANN, path, 0, b"evil")
     with pytest.raises(NotAllowed):
         files.chunk_meta(ANN, at("f", "bob"), 0, CHUNK)
