@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from paddlecloud.sdk import Client
 from tests.e2e.platform import CLI, Platform
 from tests.server.running import Answer
 from tests.server.signing import Signer
@@ -193,3 +194,18 @@ def test_a_client_of_the_old_package_is_answered_as_it_expects(platform: Platfor
     _data(old.legacy("PUT", "/v1/job", {"jobIds": [job_id], "opType": "Kill"}))
     _data(old.legacy("DELETE", "/v1/job", {"jobIds": [job_id]}))
     assert old.legacy("GET", f"/v1/jobStatus?jobId={job_id}").json["code"] != 0
+
+
+def test_files_are_moved_with_a_key_too(platform: Platform, tmp_path: Path) -> None:
+    key = _key(platform, "--scope", "submit")
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "small").write_bytes(b"s" * 1000)
+    (folder / "large").write_bytes(os.urandom(9 << 20))
+    endpoint = f"http://127.0.0.1:{platform.port}"
+    with Client(endpoint, ak=key["ak"], sk=key["sk"]) as client:
+        home = f"/pfs/local/home/{client.whoami()['name']}/by-key"
+        client.files.copy([f"{folder}/"], home, recursive=True)
+        client.files.copy([f"{home}/"], str(tmp_path / "back"), recursive=True)
+    for name in ("small", "large"):
+        assert (tmp_path / "back" / name).read_bytes() == (folder / name).read_bytes()

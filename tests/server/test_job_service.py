@@ -313,7 +313,8 @@ def test_groups_and_quota_say_msg(user: Caller, old: Signer) -> None:
     assert "host_name" in physical["cluster"]
     quota = old.legacy("GET", "/v1/quota?cluster_name=local")
     assert quota.json["data"]["cluster_name"] == "local"
-    assert {"limits", "used"} <= set(quota.json["data"])
+    assert {"limits", "used", "total", "free"} <= set(quota.json["data"])
+    assert [each["name"] for each in quota.json["data"]["groups"]] == [group["name"]]
     unknown = old.legacy("GET", "/v1/quota?cluster_name=mars")
     assert (unknown.status, unknown.json["field"]) == (400, "cluster_name")
     assert "message" not in unknown.json
@@ -364,3 +365,31 @@ def test_the_list_of_the_group_is_what_is_shared(
         assert (answer.status, answer.json["message"]) == (400, f"no group {group}")
     assert _ids(old, "group") == [shared]
     assert intruder.legacy("GET", f"/v1/jobStatus?jobId={shared}").status == 404
+
+
+def test_members_of_a_group_look_at_what_is_shared_with_it(
+    server: Running, user: Caller, old: Signer
+) -> None:
+    name = user.get("/api/v2/whoami").json["name"]
+    group, friend = f"{name}-team", server.account(f"{name}-friend")
+    assert server.admin.post("/api/v2/groups", {"name": group}).status == 201
+    for account in (name, f"{name}-friend"):
+        body = {"account": account, "role": "member"}
+        assert server.admin.call("PUT", f"/api/v2/groups/{group}/members", body).status == 200
+    seen = ok(old.legacy("GET", "/v1/users_auth"))
+    assert sorted(each["name"] for each in seen) == sorted([name, group])
+
+    conf = "my_password = hidden\n"
+    job_id = submit(old, groupName=group, jobAuth="group", jobConf=conf)
+    other = signer(friend)
+    assert _ids(other, "group") == [job_id]
+    assert _ids(other, "normal") == []
+    assert status(other, job_id)
+    assert ok(other.legacy("GET", f"/v1/job?jobId={job_id}"))["userId"] == name
+    assert "hidden" not in friend.get(f"/api/v2/jobs/{job_id}").body.decode()
+    assert "hidden" in user.get(f"/api/v2/jobs/{job_id}").body.decode()
+    assert friend.call("PUT", f"/api/v2/jobs/{job_id}/favorite").status == 204
+    assert _ids(other, "favorite") == [job_id]
+    for method, body in (("PUT", {"jobIds": [job_id], "opType": "Rerun"}),
+                         ("DELETE", {"jobIds": [job_id]})):  # fmt: skip
+        assert other.legacy(method, "/v1/job", body).status == 404

@@ -308,13 +308,21 @@ def test_a_signed_md5_covers_the_body(key: Signer) -> None:
     assert (answer.status, "content-md5" in answer.json["message"]) == (401, True)
 
 
-def test_a_body_that_is_not_signed_is_taken_only_where_its_digests_are(key: Signer) -> None:
-    data = b"{}"
-    for target, status in (("/api/v2/jobs", 401), ("/api/v2/pfs/blobs?files=0&bytes=0", 400)):
-        headers = key.headers(data, uuid.uuid4().hex)
-        headers["x-paddle-content-sha256"] = "streamed"
-        headers["Authorization"] = authorization(key.ak, key.sk, "POST", target, headers)
-        assert key.send("POST", target, headers, data).status == status
+@pytest.mark.parametrize(
+    ("method", "target", "status"),
+    [
+        ("POST", "/api/v2/jobs", 401),
+        ("POST", "/api/v2/pfs/batch?path=/pfs/local/home/x&files=0&bytes=0", 401),
+        ("PUT", f"/api/v2/pfs/uploads/{'0' * 32}?offset=0", 404),
+    ],
+)
+def test_a_streamed_body_is_taken_only_where_its_digest_comes_later(
+    key: Signer, method: str, target: str, status: int
+) -> None:
+    headers = key.headers(b"{}", uuid.uuid4().hex)
+    headers["x-paddle-content-sha256"] = "streamed"
+    headers["Authorization"] = authorization(key.ak, key.sk, method, target, headers)
+    assert key.send(method, target, headers, b"{}").status == status
 
 
 def test_legacy_signatures_can_be_switched_off(lenient: Callable[..., Signer]) -> None:

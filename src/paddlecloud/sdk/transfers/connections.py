@@ -35,15 +35,17 @@ SLOW_ANSWER_TIMEOUT_S = 600.0  # hashing, syncing, removing: the server works be
 GIVE_UP_S = 30.0  # without any progress: a server that restarts is back by then
 DELAYS_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.0)
 _NOT_READY = (408, 429, 502, 503, 504)
+_ANSWERED_BY_A_PROXY = (502, 504)  # what is behind it may have done its work
 _RELAYED = "the data port {url} cannot be reached ({why}): going through {main}, which is slower"
 
 
 class NotReady(Cut):
     """The server answered that it cannot serve now; `error` is what it said."""
 
-    def __init__(self, error: PaddleCloudError) -> None:
+    def __init__(self, error: PaddleCloudError, status: int) -> None:
         super().__init__(error.message)
         self.error = error
+        self.status = status
 
 
 class Interrupted(Exception):
@@ -193,12 +195,7 @@ class Lane:
             method, path, data, headers=headers, timeout_s=timeout_s, accept=accept
         )
         text = response.read()
-        if not text:
-            return None
-        try:
-            return json.loads(text)
-        except ValueError:
-            raise self.plane.transport.not_ours(response) from None
+        return self._decode(text, response) if text else None
 
     def send(
         self,
@@ -219,7 +216,16 @@ class Lane:
             "Content-Length": str(length),
         }
         response = self.open(method, path, pieces, headers=headers, whole=whole)
-        return json.loads(response.read())
+        return self._decode(response.read(), response)
+
+    def _decode(self, text: bytes, response: Response) -> Any:
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise self.plane.transport.not_ours(response)
+        return answer
 
     def open(
         self,
@@ -245,7 +251,7 @@ class Lane:
             return response
         error = transport.error_from(response.read(), response)
         if response.status in _NOT_READY:
-            raise NotReady(error)
+            raise NotReady(error, response.status)
         raise error
 
     def _attempt(
@@ -306,6 +312,13 @@ def _until_answered(
         yield piece
         is_begun = True
     connection.stall_after(SLOW_ANSWER_TIMEOUT_S)
+
+
+def may_be_done(cut: OSError) -> bool:
+    """Whether the server may have carried out the request whose answer did not come."""
+    if isinstance(cut, NotReady):
+        return cut.status in _ANSWERED_BY_A_PROXY
+    return not isinstance(cut, ConnectionRefusedError)
 
 
 class Patience:

@@ -81,7 +81,7 @@ def _ordered(request: Request, ids: list[str], word: str) -> Answer:
 
 
 def groups(request: Request) -> Answer:
-    return _about_clusters(job_service.groups(request.caller))
+    return _about_clusters(job_service.groups_of(request.caller))
 
 
 def quota(request: Request) -> Answer:

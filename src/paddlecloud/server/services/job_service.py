@@ -22,6 +22,8 @@ from paddlecloud.server.database import fetch
 from paddlecloud.server.exchange import Request, rfc3339_seconds
 from paddlecloud.server.process import here
 from paddlecloud.server.services import (
+    clusters,
+    groups,
     idempotency,
     job_rows,
     orders,
@@ -99,7 +101,7 @@ def _submitted(job: Mapping[str, Any]) -> dict[str, Any]:
     notes = msgspec.json.decode(bytes(job["spec"])).get("annotations", {})
     return {
         "jobId": job["id"],
-        "groupName": group_of(notes, job["account"]),
+        "groupName": job["group"] or group_of(notes, job["account"]),
         "userId": job["account"],
     }
 
@@ -112,13 +114,14 @@ def _time(at: float | None) -> str:
 
 
 def _row(row: tuple[Any, ...]) -> dict[str, Any]:
-    notes = msgspec.json.decode(row[8]).get("annotations", {})
+    spec = msgspec.json.decode(row[8])
+    notes = spec.get("annotations", {})
     used_s = int((row[6] or time.time()) - row[5]) if row[5] else 0
     return {
         "jobId": row[0],
         "jobName": name_of(notes, row[1]),
         "jobStatus": status_word(row[2], is_killing=bool(row[7])),
-        "groupName": group_of(notes, row[9]),
+        "groupName": spec.get("group") or group_of(notes, row[9]),
         "clusterName": row[3],
         "userId": row[9],
         "createTime": _time(row[4]),
@@ -228,15 +231,22 @@ def order(request: Request, refs: list[str], word: str) -> tuple[dict[str, Any],
 # --- groups and clusters ---------------------------------------------------------------------
 
 
-def groups(caller: Principal) -> list[dict[str, Any]]:
+def groups_of(caller: Principal) -> list[dict[str, Any]]:
+    """The caller's own groups, each with the clusters it is attached to."""
     host = here().endpoint.partition("://")[2]
-    clusters = [
-        {"cluster": {"name": name, "host_name": host}} for name in sorted(here().engines.clusters)
+    return [
+        {
+            "name": row["name"],
+            "phy": [{"cluster": {"name": name, "host_name": host}} for name in row["clusters"]],
+        }
+        for row in groups.list_for(caller)
+        if row["role"]
     ]
-    return [{"name": name, "phy": clusters} for name in sharing.group_names(caller.account_id)]
 
 
 def quota(caller: Principal, cluster: str) -> dict[str, Any]:
     name = cluster or here().engines.default.cluster
     here().engines.engine(name, field="cluster_name")
-    return {"cluster_name": name, **quotas.show(caller.account_id)}
+    found = next(each for each in clusters.listed(caller) if each["name"] == name)
+    kept = {key: found[key] for key in ("total", "free", "groups")}
+    return {"cluster_name": name, **quotas.show(caller.account_id), **kept}

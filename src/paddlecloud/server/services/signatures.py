@@ -27,14 +27,14 @@ from paddlecloud.server.process import here
 from paddlecloud.server.services import access_keys, logins
 from paddlecloud.server.services.access_keys import Known
 from paddlecloud.wire import signing
-from paddlecloud.wire.routes import IDEMPOTENCY_KEY, JOB_SERVICE, PFS_BLOBS, PFS_UPLOAD
+from paddlecloud.wire.routes import IDEMPOTENCY_KEY, JOB_SERVICE, PFS_UPLOAD
 from paddlecloud.wire.signing import BadSignature, Claim, Proven, Signed
 
 log = logging.getLogger(__name__)
 
 REQUEST_ID = "request-id"
-# Bytes that are only taken as what a later, signed request calls them by their digest.
-_STREAMS = (PFS_BLOBS, PFS_UPLOAD)
+# Bytes that become a file only when a later, signed request names their digest.
+_STREAMS = (PFS_UPLOAD,)
 _MAX_REQUEST_ID = 128
 _MAX_PAIRS = 200
 _SWEEP_EVERY = 200
