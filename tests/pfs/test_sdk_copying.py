@@ -275,3 +275,13 @@ def test_links_are_left_out_and_noted(
     files.copy([f"{tmp_path}/src/"], base, recursive=True, on_event=events.append)
     assert os.listdir(stored) == ["f"]
     assert any("symbolic link" in event.text for event in events if isinstance(event, Note))
+
+
+def test_more_empty_folders_than_one_request_can_name_are_made(
+    files: Files, base: str, stored: Path, tmp_path: Path
+) -> None:
+    names = {"é" * 120 + str(number) for number in range(1_800)}
+    for name in names:
+        (tmp_path / "src" / name).mkdir(parents=True)
+    check(files.copy([f"{tmp_path}/src/"], f"{base}/t", recursive=True))
+    assert set(os.listdir(stored / "t")) == names

@@ -124,11 +124,7 @@ class Files:
         return self._remote.remove(paths, recursive=recursive, missing_ok=missing_ok)
 
     def move(self, source: str, target: str, replace: bool = False) -> dict[str, Any]:
-        from paddlecloud.wire import routes
-
-        body = {"from": source, "to": target, "replace": replace}
-        entry: dict[str, Any] = self._remote.call("POST", routes.PFS_MOVE, body)
-        return entry
+        return self._remote.move(source, target, replace=replace)
 
     def uploads(self) -> list[dict[str, Any]]:
         """Unfinished uploads: `{"id", "path", "size", "received_bytes", "age_s"}`."""

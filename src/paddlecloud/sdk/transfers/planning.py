@@ -16,6 +16,9 @@ BATCH_FILES = 1_000
 BATCH_BYTES = 32 << 20
 COMPARE_FILES = 20_000  # at once, where they are all known
 COMPARE_BYTES = 32 << 30  # the server may have to read as much before it answers
+COMPARE_BODY_BYTES = 31 << 20  # a request that lists files may have 32 MiB
+PATHS_BODY_BYTES = 1_000_000  # a request of another kind one, with what else is in it
+_ROW_BYTES = 100  # a digest and a size
 _PLAIN_ENDS = ("", ".", "..")
 
 
@@ -141,6 +144,26 @@ def batches(
         size_bytes += sizes[index]
     if group:
         yield group
+
+
+def path_groups(paths: Sequence[str], most_paths: int) -> Iterator[list[str]]:
+    """As many paths at once as one request may carry, in order."""
+    sizes = [_text_bytes(path) for path in paths]
+    for group in batches(sizes, range(len(paths)), most_paths, PATHS_BODY_BYTES):
+        yield [paths[i] for i in group]
+
+
+def comparable(rows: Sequence[tuple[str, int, str]], sizes: Sequence[int]) -> Iterator[range]:
+    """Rows of (name, size, digest) in runs: few files, few bytes to read, and a body that fits."""
+    texts = [_text_bytes(row[0]) + _ROW_BYTES for row in rows]
+    for group in batches(sizes, range(len(rows)), COMPARE_FILES, COMPARE_BYTES):
+        for run in batches(texts, group, COMPARE_FILES, COMPARE_BODY_BYTES):
+            yield range(run[0], run[-1] + 1)
+
+
+def _text_bytes(text: str) -> int:
+    """At most so much as JSON, where one sign may become two escapes."""
+    return len(text) * (6 if text.isascii() else 12) + 3
 
 
 def is_small(size_bytes: int) -> bool:

@@ -1,7 +1,8 @@
 """The file service's small calls: listing, asking, making, removing, comparing.
 
-It promises: each call is repeated over cuts as `persist` says, which is safe with all of them; a
-list of any length comes in pages. `sdk.pfs` and the transfers call it. It moves no file's bytes.
+It promises: each call is repeated over cuts as `persist` says, which is safe with all of them: what
+an attempt has done whose answer was lost is no error of the next; a list of any length comes in
+pages. `sdk.pfs` and the transfers call it. It moves no file's bytes.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from collections.abc import Callable, Iterator, Sequence
 
 from paddlecloud.core.errors import NotFound
 from paddlecloud.sdk.http import query
-from paddlecloud.sdk.transfers.connections import Lane
-from paddlecloud.sdk.transfers.planning import COMPARE_BYTES, COMPARE_FILES, batches, under
+from paddlecloud.sdk.transfers.connections import Lane, may_be_done
+from paddlecloud.sdk.transfers.planning import comparable, path_groups, under
 from paddlecloud.wire import routes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
 
 PAGE_ENTRIES = 10_000
-REMOVED_AT_ONCE = 1_000
 NO_DIGEST = "0" * 64  # asks whether anything is there: no file has it
 NO_SIZE = 2**62
 _MAGIC = "*?["
@@ -106,9 +108,9 @@ class Remote:
             body: dict[str, Any] = {"path": base, "files": [], "folders": folders}
             answer.folders.update(self.call("POST", routes.PFS_COMPARE, body)["folders"])
         sizes = [0 if row[1] == NO_SIZE else row[1] for row in rows]
-        for group in batches(sizes, range(len(rows)), COMPARE_FILES, COMPARE_BYTES):
-            start = group[0]
-            body = {"path": base, "files": rows[start : group[-1] + 1]}
+        for run in comparable(rows, sizes):
+            start = run.start
+            body = {"path": base, "files": rows[start : run.stop]}
             told = self.call("POST", routes.PFS_COMPARE, body)
             answer.missing.update(start + int(i) for i in told["missing"])
             answer.different.update(start + int(i) for i in told["different"])
@@ -144,17 +146,73 @@ class Remote:
 
     def make_directories(self, paths: Sequence[str]) -> list[str]:
         made: list[str] = []
-        for start in range(0, len(paths), PAGE_ENTRIES):
-            some = list(paths[start : start + PAGE_ENTRIES])
+        for some in path_groups(paths, PAGE_ENTRIES):
             made += self.call("POST", routes.PFS_DIRECTORIES, {"paths": some})["made"]
         return made
 
     def remove(
         self, paths: Sequence[str], *, recursive: bool, missing_ok: bool
     ) -> list[dict[str, Any]]:
+        """`{"path", "files", "bytes"}` of each. What an attempt removed whose answer was lost
+        counts 0 files: nobody knows any more."""
         body = {"paths": list(paths), "recursive": recursive, "missing_ok": missing_ok}
-        removed: list[dict[str, Any]] = self.call("POST", routes.PFS_REMOVE, body)["removed"]
-        return removed
+
+        def ask(asked: dict[str, Any]) -> list[dict[str, Any]]:
+            removed: list[dict[str, Any]] = self._lane.call("POST", routes.PFS_REMOVE, asked)[
+                "removed"
+            ]
+            return removed
+
+        def attempt(is_again: bool) -> list[dict[str, Any]]:
+            try:
+                return ask(body)
+            except NotFound:
+                if not is_again:
+                    raise
+            rows = {str(row["path"]): row for row in ask({**body, "missing_ok": True})}
+            return [
+                rows.get(path.rstrip("/"), {"path": path, "files": 0, "bytes": 0}) for path in paths
+            ]
+
+        return self._attempts(attempt)
+
+    def move(self, source: str, target: str, *, replace: bool) -> dict[str, Any]:
+        body = {"from": source, "to": target, "replace": replace}
+
+        def look(path: str) -> dict[str, Any] | None:
+            try:
+                entry: dict[str, Any] = self._lane.call(
+                    "GET", routes.PFS_ENTRY + query({"path": path})
+                )
+            except NotFound:
+                return None
+            return entry
+
+        def attempt(is_again: bool) -> dict[str, Any]:
+            try:
+                entry: dict[str, Any] = self._lane.call("POST", routes.PFS_MOVE, body)
+                return entry
+            except NotFound:
+                if not is_again or look(source) is not None or (moved := look(target)) is None:
+                    raise
+                return moved
+
+        return self._attempts(attempt)
+
+    def _attempts(self, attempt: Callable[[bool], T]) -> T:
+        """For what cannot be done twice: `attempt` is told if one before may have done it."""
+        is_again = False
+
+        def once() -> T:
+            nonlocal is_again
+            try:
+                return attempt(is_again)
+            except OSError as cut:
+                is_again = is_again or may_be_done(cut)
+                raise
+
+        done: T = self._persist(once)
+        return done
 
 
 def has_pattern(text: str) -> bool:

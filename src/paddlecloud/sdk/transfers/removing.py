@@ -15,14 +15,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from paddlecloud.core.errors import NotFound
 from paddlecloud.sdk.transfers.local_files import cannot
 from paddlecloud.sdk.transfers.local_targets import LocalTarget, key_here
-from paddlecloud.sdk.transfers.planning import surplus, under
+from paddlecloud.sdk.transfers.planning import path_groups, surplus, under
 from paddlecloud.sdk.transfers.sessions import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from paddlecloud.sdk.transfers.events import Action
 
-REMOVED_AT_ONCE = 200  # a path may have 4,096 bytes, a body a mebibyte
+REMOVED_AT_ONCE = 1_000
 
 
 class Removing:
@@ -65,11 +65,15 @@ class Removing:
             for name in names:
                 self._tell(under(base, name), sizes[name], _below(name, there))
             return
-        for start in range(0, len(names), REMOVED_AT_ONCE):
-            paths = [under(base, name) for name in names[start : start + REMOVED_AT_ONCE]]
+        by_path = {under(base, name): name for name in names}
+        for paths in path_groups(list(by_path), REMOVED_AT_ONCE):
             gone = self._session.remote.remove(paths, recursive=True, missing_ok=True)
-            for row in gone:
-                self._tell(str(row["path"]), int(row["bytes"]), int(row["files"]))
+            rows = {str(row["path"]): (int(row["bytes"]), int(row["files"])) for row in gone}
+            for path in paths:
+                # Where the answer was lost, the next one no longer names it.
+                name = by_path[path]
+                size_bytes, files = rows.get(path) or (sizes[name], _below(name, there))
+                self._tell(path, size_bytes, files)
 
     def local(self, target: LocalTarget, tops: Sequence[str]) -> None:
         """Names are compared as the other side, or this file system, would: spelled in NFC."""

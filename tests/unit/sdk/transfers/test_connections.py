@@ -231,3 +231,16 @@ def test_a_certificate_that_is_not_trusted_is_not_tried_again() -> None:
 
     with pytest.raises(ssl.SSLCertVerificationError):
         Patience(30.0, sleep=lambda s: None).wait(ssl.SSLCertVerificationError())
+
+
+@pytest.mark.parametrize("body", [b"<html>welcome</html>", b"", b"[1]", b"\xff"])
+def test_an_answer_that_is_not_ours_is_a_clear_error(
+    main: ScriptedServer, data: ScriptedServer, body: bytes
+) -> None:
+    client = files_of(main, data)
+    data.routes["POST /api/v2/pfs/batch"] = Answer(body)
+    with pytest.raises(Unavailable, match="not ours"):
+        Lane(client.files.plane).send("POST", "/api/v2/pfs/batch", lambda: [b"x"], 1)
+    if body:
+        with pytest.raises(Unavailable, match="not ours"):
+            Lane(client.files.plane).call("POST", "/api/v2/pfs/batch", {})

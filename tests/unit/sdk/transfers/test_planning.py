@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlecloud.core.errors import Conflict, InvalidInput
+from paddlecloud.sdk.transfers import planning
 from paddlecloud.sdk.transfers.planning import (
     Placed,
     batches,
@@ -187,3 +190,28 @@ def test_removing_the_surplus_leaves_exactly_what_is_wanted(
     gone = surplus(wanted, there)
     left = {f for f in files if not any(f == g or f.startswith(g + "/") for g in gone)}
     assert left == wanted
+
+
+NAMES = st.text(st.characters(codec="utf-8"), max_size=300)
+
+
+@given(st.lists(NAMES, max_size=40), st.integers(1, 10))
+def test_paths_go_in_bodies_that_fit(paths: list[str], most: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planning, "PATHS_BODY_BYTES", 5_000)
+        groups = list(planning.path_groups(paths, most))
+    assert [path for group in groups for path in group] == paths
+    for group in groups:
+        assert 1 <= len(group) <= most
+        assert len(json.dumps(group, separators=(",", ":"))) <= 5_001
+
+
+@given(st.lists(st.tuples(NAMES, st.integers(0, 2**62), st.just("0" * 64)), max_size=40))
+def test_rows_are_compared_in_bodies_that_fit(rows: list[tuple[str, int, str]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planning, "COMPARE_BODY_BYTES", 5_000)
+        runs = list(planning.comparable(rows, [0] * len(rows)))
+    assert [i for run in runs for i in run] == list(range(len(rows)))
+    for run in runs:
+        asked = rows[run.start : run.stop]
+        assert len(json.dumps(asked, separators=(",", ":"))) <= 5_001

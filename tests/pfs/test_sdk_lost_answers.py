@@ -1,0 +1,117 @@
+"""What was done although its answer was lost is no error, and is not done twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddlecloud.core.errors import NotFound
+from paddlecloud.sdk import Client
+from paddlecloud.sdk.transfers.connections import Lane
+from paddlecloud.sdk.transfers.events import Event
+from paddlecloud.testing.chaos_proxy import ChaosProxy, Fault
+from tests.pfs.sdk_fixtures import check, client, done, own_cache, proxy, service
+from tests.pfs.sdk_service import HOME, Service
+
+__all__ = ["client", "own_cache", "proxy", "service"]  # fixtures
+
+
+@pytest.fixture
+def base(client: Client, tmp_path: Path) -> str:
+    path = f"{HOME}/{tmp_path.name}"
+    client.files.make_directories([path])
+    return path
+
+
+@pytest.fixture
+def stored(service: Service, tmp_path: Path, base: str) -> Path:
+    return service.stored(tmp_path.name)
+
+
+def lose_an_answer(proxy: ChaosProxy, kind: str = "cut") -> Fault:
+    """Of the next request: the server has done it, and not one byte of its answer comes."""
+    fault = Fault(kind, "down", 0)  # type: ignore[arg-type]
+    proxy.plan(fault)
+    return fault
+
+
+def lose_answers_to(monkeypatch: pytest.MonkeyPatch, proxy: ChaosProxy, call: str) -> Fault:
+    """The same, of the first request whose path ends so."""
+    fault = Fault("cut", "down", 0)
+    waiting, send = [fault], Lane.call
+
+    def planning(lane: Lane, method: str, path: str, *args: Any, **options: Any) -> Any:
+        if waiting and path.endswith(call):
+            proxy.plan(waiting.pop())
+        return send(lane, method, path, *args, **options)
+
+    monkeypatch.setattr(Lane, "call", planning)
+    return fault
+
+
+# --- removing and moving -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["cut", "reset"])
+def test_a_removal_whose_answer_was_lost_is_done(
+    client: Client, proxy: ChaosProxy, base: str, stored: Path, kind: str
+) -> None:
+    (stored / "a").write_text("a")
+    (stored / "b").mkdir()
+    fault = lose_an_answer(proxy, kind)
+    rows = client.files.remove([f"{base}/a", f"{base}/b"], recursive=True)
+    assert fault.happened.is_set()
+    assert [row["path"] for row in rows] == [f"{base}/a", f"{base}/b"]
+    assert list(stored.iterdir()) == []
+
+
+def test_a_removal_of_what_was_never_there_is_an_error(client: Client, base: str) -> None:
+    with pytest.raises(NotFound):
+        client.files.remove([f"{base}/a"])
+
+
+@pytest.mark.parametrize("kind", ["cut", "reset"])
+@pytest.mark.parametrize("replace", [True, False])
+def test_a_move_whose_answer_was_lost_is_done(
+    client: Client, proxy: ChaosProxy, base: str, stored: Path, kind: str, replace: bool
+) -> None:
+    (stored / "a").write_text("abc")
+    fault = lose_an_answer(proxy, kind)
+    entry = client.files.move(f"{base}/a", f"{base}/b", replace=replace)
+    assert fault.happened.is_set()
+    assert (entry["name"], entry["type"], entry["size"]) == ("b", "file", 3)
+    assert [path.name for path in stored.iterdir()] == ["b"]
+
+
+def test_a_move_of_what_was_never_there_is_an_error_after_a_cut_too(
+    client: Client, proxy: ChaosProxy, base: str
+) -> None:
+    fault = lose_an_answer(proxy)
+    with pytest.raises(NotFound):
+        client.files.move(f"{base}/a", f"{base}/b")
+    assert fault.happened.is_set()
+
+
+def test_a_sync_tells_what_it_removed_although_the_answer_was_lost(
+    client: Client,
+    proxy: ChaosProxy,
+    base: str,
+    stored: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "src").mkdir()
+    (stored / "old").mkdir()
+    for name in ("old/x", "old/y", "z"):
+        (stored / name).write_text("12345")
+    events: list[Event] = []
+    fault = lose_answers_to(monkeypatch, proxy, "/remove")
+    summary = check(
+        client.files.sync(f"{tmp_path}/src/", base, delete=True, on_event=events.append)
+    )
+    assert fault.happened.is_set()
+    assert summary.removed_files == 3
+    assert done(events) == [("removed", f"{base}/old"), ("removed", f"{base}/z")]
+    assert list(stored.iterdir()) == []
