@@ -13,7 +13,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from paddlecloud.core.errors import Conflict, InvalidInput, NotFound
@@ -41,8 +41,11 @@ class Snapshots:
         self._places = places
         self._usage = usage
         self._sync = sync
-        # Naming blobs and sweeping unnamed ones exclude each other.
-        self._lock = threading.Lock()
+        self._locks: dict[int, threading.Lock] = {}
+
+    def _lock(self, account_id: int) -> threading.Lock:
+        """Naming blobs and sweeping unnamed ones exclude each other, for each account."""
+        return self._locks.setdefault(account_id, threading.Lock())
 
     # --- storing ---
 
@@ -51,7 +54,7 @@ class Snapshots:
         account_id = owner.account_id
         base = None if wish.base is None else self.get(account_id, wish.base)
         snapshot = lists.fulfil(wish, base)
-        with self._lock, named("the snapshot"):
+        with self._lock(account_id), named("the snapshot"):
             missing = self._missing(account_id, snapshot)
             if not missing:
                 self._write(owner, wish.digest, lists.encode(snapshot))
@@ -185,39 +188,43 @@ class Snapshots:
     def forget(self, account_id: int, digest: str) -> None:
         """Its blobs go with the next sweep, unless another snapshot names them."""
         if is_digest(digest):
-            folder = self._places.hidden / "snapshots" / str(account_id)
-            (folder / digest).unlink(missing_ok=True)
+            self._delete(account_id, [self._places.hidden / "snapshots" / str(account_id) / digest])
 
-    def sweep(
-        self,
-        unnamed_s: float = UNNAMED_S,
-        on_removed: Callable[[int, int, int], None] | None = None,
-    ) -> int:
-        """Remove blobs that no snapshot names; tells (account id, bytes, files) of each account."""
+    def sweep(self, unnamed_s: float = UNNAMED_S) -> int:
+        """Remove blobs that no snapshot names; how many."""
         removed = 0
         for folder in _accounts(self._places.hidden / "blobs"):
-            with self._lock:
-                files, size_bytes = self._sweep(folder, unnamed_s)
-            if files and on_removed is not None:
-                on_removed(int(folder.name), size_bytes, files)
-            removed += files
+            try:
+                removed += self._sweep(folder, unnamed_s)
+            except OSError:
+                continue  # what cannot be read now is looked at again the next time
         return removed
 
-    def _sweep(self, folder: Path, unnamed_s: float) -> tuple[int, int]:
+    def _sweep(self, folder: Path, unnamed_s: float) -> int:
+        account_id = int(folder.name)
         before_s = time.time() - unnamed_s
-        old = [
-            (Path(entry.path), facts.st_size)
-            for shelf in sorted(folder.iterdir())
-            for entry in os.scandir(shelf)
-            if (facts := entry.stat(follow_symlinks=False)).st_mtime < before_s
-        ]
-        if not old:
-            return 0, 0
-        named_blobs = self._named(folder.name)
-        unnamed = [(path, size) for path, size in old if path.name.encode() not in named_blobs]
-        for path, _ in unnamed:
-            path.unlink(missing_ok=True)
-        return len(unnamed), sum(size for _, size in unnamed)
+        with self._lock(account_id):
+            old = [path for path in _blobs(folder) if _is_older(path, before_s)]
+            named_blobs = self._named(folder.name) if old else set()
+            unnamed = [path for path in old if path.name.encode() not in named_blobs]
+            return self._delete(account_id, unnamed)
+
+    def _delete(self, account_id: int, paths: Sequence[Path]) -> int:
+        """How many were there; the room they took is free at once."""
+        owner = Owner("", account_id)  # the usage is found by the id
+        walks = self._usage.walks(owner) if self._usage is not None else 0
+        files = size_bytes = 0
+        for path in paths:
+            try:
+                facts = path.lstat()
+                path.unlink()
+            except FileNotFoundError:
+                continue
+            files += 1
+            size_bytes += facts.st_size
+        if self._usage is not None:
+            self._usage.removed(owner, size_bytes, files, walks)
+        return files
 
     def _named(self, account: str) -> set[bytes]:
         """The digests in all lists of an account. A line ends in `"<digest>"]`."""
@@ -226,9 +233,29 @@ class Snapshots:
         for path in folder.iterdir() if folder.exists() else ():
             if path.name.startswith("."):
                 continue
-            with path.open("rb") as file:
-                found.update(line[-67:-3] for line in file)
+            try:
+                with path.open("rb") as file:
+                    found.update(line[-67:-3] for line in file)
+            except FileNotFoundError:
+                continue  # forgotten meanwhile, by the cloud server
         return found
+
+
+def _blobs(folder: Path) -> Iterator[Path]:
+    for shelf in sorted(folder.iterdir()):
+        try:
+            names = os.listdir(shelf)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        for name in names:
+            yield shelf / name
+
+
+def _is_older(path: Path, before_s: float) -> bool:
+    try:
+        return path.lstat().st_mtime < before_s
+    except FileNotFoundError:  # found rotten and removed, by the cloud server
+        return False
 
 
 def _accounts(folder: Path) -> list[Path]:

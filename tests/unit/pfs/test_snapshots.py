@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -198,3 +201,91 @@ def test_counts_against_the_limit(bench: Bench):
     assert used_files == 2
     with pytest.raises(QuotaExceeded):
         bench.store.begin_blobs(bench.who, 1, 6000)
+
+
+def test_room_is_free_as_soon_as_it_was_swept(bench: Bench):
+    bench.who = owner(limit_bytes=20_000)
+    data = os.urandom(4000)
+    assert bench.used() == (0, 0)
+    digest = _store(bench, {"f": data})
+    before = bench.used()
+    assert before[1] == 2
+    bench.store.forget_snapshot(1, digest)
+    assert bench.used() == (4000, 1)
+    assert bench.store.sweep_blobs(unnamed_s=-1) == 1
+    assert bench.used() == (0, 0)
+    bench.store.forget_snapshot(1, digest)
+    assert bench.used() == (0, 0)
+
+
+def test_an_account_does_not_wait_for_another(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    """Were it to wait, the test would hang: only its end lets the sync go on."""
+    for who in (ANN, BOB):
+        bench.who = who
+        wish = lists.whole(_snapshot(FOLDER))
+        _send_blobs(bench, FOLDER, bench.store.put_snapshot(who, wish).missing)
+    is_syncing, may_go_on = threading.Event(), threading.Event()
+    snapshots = Snapshots(Places(bench.root, None))
+    real = os.fsync
+
+    def fsync(fd: int) -> None:
+        if not is_syncing.is_set():
+            is_syncing.set()
+            assert may_go_on.wait(30)
+        real(fd)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    slow = threading.Thread(target=snapshots.put, args=[ANN, wish])
+    slow.start()
+    assert is_syncing.wait(30)
+    assert snapshots.put(BOB, wish).missing == []
+    may_go_on.set()
+    slow.join(30)
+    assert snapshots.get(1, wish.digest) == snapshots.get(2, wish.digest)
+
+
+def test_a_list_or_blob_that_goes_meanwhile_does_not_end_a_sweep(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+):
+    keep = _store(bench, {"a": b"kept"})
+    drop = _store(bench, {"a": b"dropped", "b": b"rotten"})
+    blobs = bench.root / ".paddlefs" / "blobs" / "1"
+    rotten = digest_of(b"rotten").hex()
+    (blobs / "stray").write_bytes(b"no shelf")
+    real_open, real_listdir = Path.open, os.listdir
+
+    def open_late(path: Path, *args: str) -> IO[bytes]:
+        if path.name == drop:
+            path.unlink()
+        return real_open(path, *args)  # type: ignore[call-overload,no-any-return]
+
+    def listdir(path: Path) -> list[str]:
+        names = real_listdir(path)
+        if rotten in names:
+            (Path(path) / rotten).unlink()
+        return names
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", open_late)
+        patch.setattr(os, "listdir", listdir)
+        assert bench.store.sweep_blobs(unnamed_s=-1) == 1
+    assert bench.store.snapshot(1, keep)
+    bench.store.materialise(1, keep, Tree(bench.root), ("out",))
+    assert (bench.root / "out" / "a").read_bytes() == b"kept"
+
+
+def test_what_cannot_be_read_is_not_swept(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    digest = _store(bench, FOLDER)
+    bench.who = BOB
+    _send_blobs(bench, {"b": b"unnamed"}, [digest_of(b"unnamed").hex()])
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    real = Path.open
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            Path, "open", lambda path, *a: (fail if path.name == digest else real)(path, *a)
+        )
+        assert bench.store.sweep_blobs(unnamed_s=-1) == 1  # only the other account's
+    assert bench.store.put_snapshot(ANN, lists.whole(_snapshot(FOLDER))).missing == []
