@@ -24,6 +24,7 @@ Examples:
   paddlecloud job state job-4f1c09d2a7b35e60
   paddlecloud job --compat 1 list --size 5
   paddlecloud job kill job-4f1c09d2a7b35e60, job-0a1b2c3d4e5f6071
+  paddlecloud job favorite job-4f1c09d2a7b35e60
   paddlecloud job replace job-4f1c09d2a7b35e60 \\
       --pods "pod=job-4f1c09d2a7b35e60-trainer-1,host=127.0.0.3"
 """
