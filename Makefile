@@ -50,7 +50,7 @@ format: venv ## Format the code and fix what can be fixed by rule
 	@$(BIN)/ruff format --quiet .
 
 .PHONY: bench
-bench: venv system ## Run every benchmark; each prints one line of JSON
+bench: venv system cluster-programs ## Run every benchmark; each prints one line of JSON
 	@for bench in bench/[!_]*.py; do $(BIN)/python "$$bench" || failed=yes; done; [ -z "$${failed:-}" ]
 
 # --- what the others stand on -----------------------------------------------------------------

@@ -26,6 +26,7 @@ JOB_LABEL = "paddlepaddle.org/job"
 INDEX_LABEL = "paddlepaddle.org/index"
 ATTEMPT_LABEL = "paddlepaddle.org/attempt"
 STOPPED_ANNOTATION = "paddlepaddle.org/stopped"
+PROBED_ANNOTATION = "paddlepaddle.org/probed"  # the readiness probe is ours
 
 BASE_PORT = 36000
 # On the host network jobs share the ports of a node: a block of its own for each, where possible.
@@ -78,6 +79,14 @@ class Identity:
             return BASE_PORT
         block = zlib.crc32(self.uid.encode()) % HOST_BLOCKS
         return FIRST_HOST_PORT + block * DEFAULT_PORTS_NUM
+
+
+def gate_name(job: str) -> str:
+    """Of the ConfigMap that workers wait for until the servers listen.
+
+    The dot keeps it from being the name of another job's own.
+    """
+    return f"{job}.servers"
 
 
 def role_word(role: Role) -> str:

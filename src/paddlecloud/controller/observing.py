@@ -10,7 +10,13 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Sequence
 
-from paddlecloud.controller.identity import STOPPED_ANNOTATION, Identity, Json, slot_of
+from paddlecloud.controller.identity import (
+    PROBED_ANNOTATION,
+    STOPPED_ANNOTATION,
+    Identity,
+    Json,
+    slot_of,
+)
 from paddlecloud.core import restart
 from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.core.observed import EndCause, Exit, ReplicaKey, ReplicaObserved, ReplicaState
@@ -18,6 +24,8 @@ from paddlecloud.core.topology import role_from_word
 from paddlecloud.forms.custom_resources import Intranet
 
 RUN = 1
+# A server that listens elsewhere than where it was told to is believed after this long.
+PROBE_PATIENCE_S = 60.0
 
 
 def seconds(text: str | None) -> float | None:
@@ -28,7 +36,12 @@ def seconds(text: str | None) -> float | None:
 
 
 def observe(
-    who: Identity, spec: JobSpec, intranet: Intranet, pods: Iterable[Json], failures: Sequence[Json]
+    who: Identity,
+    spec: JobSpec,
+    intranet: Intranet,
+    pods: Iterable[Json],
+    failures: Sequence[Json],
+    now: float,
 ) -> tuple[ReplicaObserved, ...]:
     """Every attempt there is or, by the job's own record, was."""
     past = _past(who, failures)
@@ -38,7 +51,7 @@ def observe(
         slot = slot_of(pod)
         if slot is None:
             continue
-        seen = _pod(pod, ReplicaKey(who.job_id, RUN, *slot), spec, intranet)
+        seen = _pod(pod, ReplicaKey(who.job_id, RUN, *slot), spec, intranet, now)
         if seen.key not in recorded:
             present.append(seen)
     return (*past, *present, *_missing_of_this_round(who, spec, past, present))
@@ -109,11 +122,13 @@ def _missing_of_this_round(
 # --- one pod -----------------------------------------------------------------------------------
 
 
-def _pod(pod: Json, key: ReplicaKey, spec: JobSpec, intranet: Intranet) -> ReplicaObserved:
+def _pod(
+    pod: Json, key: ReplicaKey, spec: JobSpec, intranet: Intranet, now: float
+) -> ReplicaObserved:
     status, metadata = pod.get("status") or {}, pod["metadata"]
     container = _training_container(pod)
     end = _exit(pod, container)
-    state = _state(status, container, end)
+    state = ReplicaState.ENDED if end is not None else _state(pod, container, now)
     is_leaving = bool(metadata.get("deletionTimestamp"))
     was_stopped = STOPPED_ANNOTATION in (metadata.get("annotations") or {})
     # Deleted by somebody else: a worker that may restart alone is simply made again.
@@ -148,13 +163,26 @@ def _training_container(pod: Json) -> Json:
     return first
 
 
-def _state(status: Json, container: Json, end: Exit | None) -> ReplicaState:
-    if end is not None:
-        return ReplicaState.ENDED
+def _state(pod: Json, container: Json, now: float) -> ReplicaState:
+    status = pod.get("status") or {}
     if status.get("phase") != "Running":
         return ReplicaState.PENDING
     is_ready = all(one.get("ready") for one in status.get("containerStatuses") or ())
-    return ReplicaState.RUNNING if is_ready else ReplicaState.PENDING
+    left_s = probe_left_s(pod, now)
+    if is_ready or (left_s is not None and left_s <= 0):
+        return ReplicaState.RUNNING
+    return ReplicaState.PENDING
+
+
+def probe_left_s(pod: Json, now: float) -> float | None:
+    """How long a server that runs but does not listen is still waited for; None if it is not."""
+    if PROBED_ANNOTATION not in (pod["metadata"].get("annotations") or {}):
+        return None
+    container = _training_container(pod)
+    began = seconds(((container.get("state") or {}).get("running") or {}).get("startedAt"))
+    if began is None or container.get("ready"):
+        return None
+    return began + PROBE_PATIENCE_S - now
 
 
 def _exit(pod: Json, container: Json) -> Exit | None:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from paddlecloud.controller.acting import Actor, NameTaken
-from paddlecloud.controller.identity import JOB_LABEL, Json, identity_of
+from paddlecloud.controller.identity import JOB_LABEL, Json, gate_name, identity_of
 from paddlecloud.controller.peers import Site
 from paddlecloud.controller.planning import (
     CONFIG_MAPS,
@@ -126,7 +126,8 @@ class Operator:
                 dict(self._children[plural].get(key) or {})
                 for plural in (PODS, SERVICES, CONFIG_MAPS)
             )
-        return Children(list(pods.values()), list(services.values()), maps.get(key[1]))
+        peers, gate = maps.get(key[1]), maps.get(gate_name(key[1]))
+        return Children(list(pods.values()), list(services.values()), peers, gate)
 
     # --- life ------------------------------------------------------------------------------------
 

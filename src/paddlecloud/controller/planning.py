@@ -25,13 +25,13 @@ from paddlecloud.controller.identity import (
     role_word,
     slot_of,
 )
-from paddlecloud.controller.observing import failure_row, observe, seconds, trouble
+from paddlecloud.controller.observing import failure_row, observe, probe_left_s, seconds, trouble
 from paddlecloud.controller.peers import Site, Slot, shared_data
 from paddlecloud.core import completion, lifecycle
 from paddlecloud.core.actions import Decision, Event, Grant, Severity, Start, Stop
 from paddlecloud.core.cleanup import wants_removal
 from paddlecloud.core.errors import InvalidInput
-from paddlecloud.core.jobspec import CleanPolicy
+from paddlecloud.core.jobspec import CleanPolicy, Role
 from paddlecloud.core.observed import Observed, ReplicaKey, ReplicaObserved, ReplicaState
 from paddlecloud.core.phases import TERMINAL, Phase
 from paddlecloud.forms import paddlejob
@@ -76,7 +76,8 @@ class Children:
 
     pods: Sequence[Json] = ()
     services: Sequence[Json] = ()
-    config_map: Json | None = None
+    config_map: Json | None = None  # the peers
+    gate: Json | None = None  # what workers wait for until the servers listen
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ def plan(body: Json, children: Children, site: Site, now: float) -> Plan:
         return Plan((), status, (Event("InvalidSpec", error.message, Severity.WARNING),))
     if old.get("phase") in statuses.FINAL:
         return Plan(tuple(_after_the_end(job, mine, old["phase"])))
-    look = _Look(who, job, site, children, mine, old)
+    look = _Look(who, job, site, children, mine, old, now)
     decision = lifecycle.decide(who.job_id, 1, job.spec, look.grant, look.observed(body), now)
     failures = look.failures_after(decision)
     status = statuses.build(
@@ -123,16 +124,19 @@ def plan(body: Json, children: Children, site: Site, now: float) -> Plan:
         tuple(look.actions(decision)),
         status,
         (*events, *decision.events),
-        decision.wake_after_s,
+        look.wake_after_s(decision),
     )
 
 
 def _owned(children: Children, uid: str) -> Children:
-    kept = children.config_map
+    def mine(body: Json | None) -> Json | None:
+        return body if body is not None and is_owned_by(body, uid) else None
+
     return Children(
         [pod for pod in children.pods if is_owned_by(pod, uid)],
         [service for service in children.services if is_owned_by(service, uid)],
-        kept if kept is not None and is_owned_by(kept, uid) else None,
+        mine(children.config_map),
+        mine(children.gate),
     )
 
 
@@ -161,6 +165,7 @@ class _Look:
     everybody: Children
     mine: Children
     old: Json
+    now: float
     grant: Grant = field(init=False)
     seen: tuple[ReplicaObserved, ...] = field(init=False)
     pods: dict[Slot, Json] = field(init=False)
@@ -169,7 +174,9 @@ class _Look:
         wish = self.job.spec.trainers.replicas
         self.grant = Grant(0, "it is suspended") if self.job.suspend else Grant(wish)
         failures = self.old.get("failures") or ()
-        self.seen = observe(self.who, self.job.spec, self.job.intranet, self.mine.pods, failures)
+        self.seen = observe(
+            self.who, self.job.spec, self.job.intranet, self.mine.pods, failures, self.now
+        )
         self.pods = {}
         for pod in self.mine.pods:
             slot = slot_of(pod)
@@ -246,9 +253,13 @@ class _Look:
         creations = list(self._creations(decision))
         if data is None and self.mine.config_map is not None:
             yield _delete(CONFIG_MAPS, self.mine.config_map)
+        if self.mine.gate is not None and self._lacks_a_server():
+            yield _delete(CONFIG_MAPS, self.mine.gate)
         yield from creations
         if data is not None:
             yield from self._config_map(data)
+        if self.mine.gate is None and self.everybody.gate is None and self._servers_listen():
+            yield Create(CONFIG_MAPS, making.gate(self.who))
 
     def _stop(self, action: Stop, is_ending: bool) -> Iterable[Action]:
         pod = self.pods.get((action.key.role, action.key.index))
@@ -326,6 +337,29 @@ class _Look:
             for slot, one in latest.items()
             if slot in self.pods and not one.stopping
         }
+
+    # --- servers first ---------------------------------------------------------------------------
+
+    def _servers(self) -> list[Slot]:
+        return [slot for slot in self.wanted if slot[0] == Role.PSERVER]
+
+    def _lacks_a_server(self) -> bool:
+        return any(slot not in self.pods for slot in self._servers())
+
+    def _servers_listen(self) -> bool:
+        latest = completion.latest_attempts(self.seen)
+        return making.starts_servers_first(self.job) and all(
+            slot in self.pods and (latest[slot].state == ReplicaState.RUNNING)
+            for slot in self._servers()
+        )
+
+    def wake_after_s(self, decision: Decision) -> float | None:
+        """When to look again: by the job's life, or when a server's time to listen is over."""
+        left = [probe_left_s(pod, self.now) for pod in self.mine.pods]
+        waits = [*(one for one in left if one is not None and one > 0)]
+        if decision.wake_after_s is not None:
+            waits.append(decision.wake_after_s)
+        return min(waits, default=None)
 
     def _config_map(self, data: dict[str, str]) -> Iterable[Action]:
         there = self.mine.config_map

@@ -14,10 +14,12 @@ from paddlecloud.controller.identity import (
     ATTEMPT_LABEL,
     INDEX_LABEL,
     POD_LABEL,
+    PROBED_ANNOTATION,
     ROLE_ANNOTATION,
     ROLE_LABEL,
     Identity,
     Json,
+    gate_name,
     role_word,
 )
 from paddlecloud.controller.peers import Site, pod_environment
@@ -46,6 +48,14 @@ def _pod_spec(template: Any) -> Json:
     return spec if isinstance(spec, dict) else {}
 
 
+def starts_servers_first(job: ClusterJob) -> bool:
+    """Whether workers wait until the parameter servers listen.
+
+    Not where gloo makes the servers wait for the workers (withGloo: 2): both would wait for ever.
+    """
+    return job.spec.role(Role.PSERVER) is not None and job.with_gloo < 2
+
+
 def pod(job: ClusterJob, who: Identity, site: Site, size: int, key: ReplicaKey) -> Json:
     """One attempt of one replica."""
     found = job.spec.role(key.role)
@@ -59,12 +69,9 @@ def pod(job: ClusterJob, who: Identity, site: Site, size: int, key: ReplicaKey) 
     _give_environment(container, job, who, site, size, key)
     _mount(spec, container, job, who)
     _open_ports(spec, container, job, who)
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": _metadata(template.get("metadata") or {}, job, who, key, name),
-        "spec": spec,
-    }
+    metadata = _metadata(template.get("metadata") or {}, job, who, key, name)
+    _probe(container, metadata, job, who, key.role)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 def _metadata(written: Json, job: ClusterJob, who: Identity, key: ReplicaKey, name: str) -> Json:
@@ -113,10 +120,22 @@ def _give_environment(
     users = [one for one in container.get("env") or () if one.get("name") not in names]
     # Ours first: a user's variable may refer to them, and they to none of the user's.
     container["env"] = [*ours, *users]
+    waits_for = [who.name]
+    if key.role != Role.PSERVER and starts_servers_first(job):
+        waits_for.append(gate_name(who.name))
     container["envFrom"] = [
         *(container.get("envFrom") or ()),
-        {"configMapRef": {"name": who.name}},
+        *({"configMapRef": {"name": name}} for name in waits_for),
     ]
+
+
+def _probe(container: Json, metadata: Json, job: ClusterJob, who: Identity, role: Role) -> None:
+    """Have the kubelet see when a server listens: a worker that comes earlier dies or hangs."""
+    if role != Role.PSERVER or not starts_servers_first(job) or container.get("readinessProbe"):
+        return
+    port = who.base_port(job.intranet)
+    container["readinessProbe"] = {"tcpSocket": {"port": port}, "periodSeconds": 1}
+    metadata["annotations"][PROBED_ANNOTATION] = str(port)
 
 
 def _mount(spec: Json, container: Json, job: ClusterJob, who: Identity) -> None:
@@ -175,9 +194,16 @@ def service(who: Identity, job: ClusterJob, role: Role, index: int) -> Json:
 
 
 def config_map(who: Identity, data: dict[str, str]) -> Json:
+    """The peers."""
+    metadata = who.metadata(who.name)
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def gate(who: Identity) -> Json:
+    """Lets the workers start."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": who.metadata(who.name),
-        "data": data,
+        "metadata": who.metadata(gate_name(who.name)),
+        "data": {"PADDLECLOUD_SERVERS": "listening"},
     }

@@ -62,8 +62,8 @@ class Namespace:
         def of(plural: str) -> list[dict[str, Any]]:
             return [copy.deepcopy(body) for key, body in self.stored.items() if key[0] == plural]
 
-        maps = of("configmaps")
-        return Children(of("pods"), of("services"), maps[0] if maps else None)
+        maps = {body["metadata"]["name"]: body for body in of("configmaps")}
+        return Children(of("pods"), of("services"), maps.get("job"), maps.get("job.servers"))
 
     def look(self) -> Plan:
         return plan(copy.deepcopy(self.body), self.children(), self.site, self.now)
@@ -189,7 +189,9 @@ class Namespace:
         pod = self.stored["pods", name]
         container = pod["spec"]["containers"][0]
         data = self.data or {}
-        seen = dict(data) if container.get("envFrom") else {}
+        waits_for = [one["configMapRef"]["name"] for one in container["envFrom"]]
+        assert all(("configmaps", one) in self.stored for one in waits_for), f"{name} is held back"
+        seen = dict(data)
         for one in container["env"]:
             if "value" in one:
                 text = one["value"]
