@@ -26,6 +26,7 @@ _ON_EVERY_STORE = {
     "test_job_service",
     "test_jobs",
     "test_lists",
+    "test_sharing",
     "test_moving",
     "test_signatures",
     "test_storage_limits",

@@ -6,9 +6,12 @@ import base64
 import hashlib
 import http.client
 import json
+import sqlite3
 import time
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -205,6 +208,31 @@ def test_a_complete_request_is_good_once(key: Signer) -> None:
     assert key.send("GET", WHOAMI, headers, b"").status == 200
     again = key.send("GET", WHOAMI, {**headers, "request-id": "another"}, b"")
     assert (again.status, "made before" in again.json["message"]) == (401, True)
+
+
+def test_of_many_copies_at_once_one_is_taken(key: Signer) -> None:
+    headers = key.headers(b"", uuid.uuid4().hex)
+    headers["Authorization"] = authorization(key.ak, key.sk, "GET", WHOAMI, headers)
+    with ThreadPoolExecutor(16) as threads:
+        answers = threads.map(lambda _: key.send("GET", WHOAMI, headers, b"").status, range(16))
+    assert sorted(answers) == [200] + [401] * 15
+
+
+def test_nonces_are_forgotten_when_their_signatures_have_expired(
+    make_server: Callable[..., Running],
+) -> None:
+    server = make_server(PADDLECLOUD_DATABASE_URL="").start()
+    key = signer(server.admin)
+    for _ in range(3):
+        assert key.complete("GET", WHOAMI).status == 200
+    server.stop()
+    with closing(sqlite3.connect(server.state / "server.db")) as rows, rows:
+        rows.execute("UPDATE accounts_seennonce SET good_until = good_until - 9999")
+    server.start()
+    key.port = server.port
+    assert key.complete("GET", WHOAMI).status == 200
+    with closing(sqlite3.connect(server.state / "server.db")) as rows:
+        assert rows.execute("SELECT count(*) FROM accounts_seennonce").fetchone() == (1,)
 
 
 def test_a_replay_is_refused_after_a_restart(make_server: Callable[..., Running]) -> None:

@@ -65,7 +65,7 @@ def submit(request: Request) -> dict[str, Any]:
 
     seen = idempotency.find(request)
     if seen is not None:
-        return _submitted(job_rows.read(seen.job_id, with_spec=True))
+        return _submitted_before(request.caller, seen.job_id)
     spec = _settled(job_v1.parse(request.json()))
     if spec.cluster:
         here().engines.engine(spec.cluster, field="clusterName")
@@ -77,6 +77,13 @@ def submit(request: Request) -> dict[str, Any]:
         raise _in_their_words(error) from None
     pending_files.forget(request.caller)
     return _submitted(job_rows.read(job["id"], with_spec=True))
+
+
+def _submitted_before(caller: Principal, job_id: str) -> dict[str, Any]:
+    try:
+        return _submitted(job_rows.read(job_id, with_spec=True))
+    except NotFound:  # it has been deleted since; it was accepted all the same
+        return {"jobId": job_id, "groupName": caller.name, "userId": caller.name}
 
 
 def _settled(spec: JobSpec) -> JobSpec:
