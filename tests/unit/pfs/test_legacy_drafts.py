@@ -233,6 +233,7 @@ def test_a_draft_with_its_name_is_not_kept_for_another_attempt(
     bench.put("f", b"newer")
     quiet(files, clock)
     assert bench.get("f") == b"newer"
+    assert files.chunk_meta(ANN, F, 0, CHUNK).size_bytes == len(b"newer")
     bench.store.close()
 
 
