@@ -144,6 +144,14 @@ def test_the_order_of_the_input_changes_nothing(cluster: Cluster, random: object
 
 
 @given(busy())
+def test_planning_again_changes_nothing(cluster: Cluster) -> None:
+    first = cluster.replan()
+    if not first.preempted:
+        again = cluster.replan()
+        assert (again.grants, again.order) == (first.grants, first.order)
+
+
+@given(busy())
 def test_stopping_once_is_enough(cluster: Cluster) -> None:
     """What was asked to stop makes the room; while it stops nobody else is asked."""
     first = cluster.replan()
