@@ -102,7 +102,7 @@ class JobSpec:
     fault_tolerant: bool = False
     grace_s: float = 10.0  # between TERM and KILL
     labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)  # free text; decides nothing
+    annotations: Mapping[str, str] = field(default_factory=dict)  # free text; no planner reads it
     may_borrow: bool = False  # may run on what others leave idle, and is preempted first
     group: str = ""  # whose quota it counts against; empty = the account's own group
 
