@@ -151,6 +151,24 @@ def test_goes_on_with_others_beside_a_template_the_api_server_refuses(namespace,
     until(lambda: "Invalid value" in namespace.status("bad").get("reason", ""), "the reason")
 
 
+def test_gives_back_half_a_gang_that_the_quota_cut(namespace, operator):
+    namespace.kubectl("create", "quota", "few", "--hard=pods=3")
+    until(lambda: namespace.get("quota/few").get("status", {}).get("hard"), "the quota")
+    namespace.apply(paddle_job("first", worker=role(2), cleanPodPolicy="Always"))
+    namespace.until_phase("Running", "first")
+    namespace.apply(paddle_job("second", worker=role(2)))
+    until(lambda: "exceeded quota" in namespace.status("second").get("reason", ""), "the reason")
+
+    def second() -> list[str]:
+        return [name for name in namespace.pods() if name.startswith("second")]
+
+    until(lambda: not second(), "no pod of half a gang")
+    namespace.finish()
+    namespace.until_phase("Completed", "first")
+    namespace.until_phase("Running", "second")
+    assert len(second()) == 2
+
+
 def test_says_why_a_job_waits(namespace, operator):
     worker = role(1)
     worker["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1000"}}

@@ -16,13 +16,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from paddlecloud.controller.acting import Actor, NameTaken
-from paddlecloud.controller.identity import JOB_LABEL, Json, gate_name, identity_of
+from paddlecloud.controller.identity import (
+    JOB_LABEL,
+    Json,
+    gate_name,
+    identity_of,
+    is_owned_by,
+)
 from paddlecloud.controller.peers import Site
 from paddlecloud.controller.planning import (
     CONFIG_MAPS,
     PODS,
     SERVICES,
     Children,
+    Delete,
     Plan,
     plan,
 )
@@ -37,6 +44,9 @@ from paddlecloud.kube.refusals import Refused
 log = logging.getLogger(__name__)
 
 COMPONENT = "paddlecloud"
+# What the API server will not have (a template, more than the quota) is offered again this late:
+# only somebody's change will help, and that of a quota is not heard of.
+FINAL_PAUSE_S = 5.0
 GROUP_VERSION = f"{paddlejob.GROUP}/{paddlejob.VERSION}"
 
 
@@ -174,7 +184,7 @@ class Operator:
                 self.reconcile(key)
                 ok = True
             except Refused as error:
-                least_s = error.retry_after_s or 0.0
+                least_s = error.retry_after_s or (FINAL_PAUSE_S if error.is_final else 0.0)
                 if not error.is_outdated:
                     log.warning("%s/%s: %s", *key, error.message)
             except NameTaken as error:
@@ -203,6 +213,7 @@ class Operator:
             if not error.is_final:
                 raise
             self._tell_refusal(body, decided, error, now)
+            self._roll_back(body, key, error)
             raise
         if self._tell(body, decided, now) or decided.actions:
             # Our own writes are no news to the informers; what follows from them is for the next
@@ -231,6 +242,15 @@ class Operator:
                 self._actor.write_status(identity_of(body), body, status)
         generation = int(body["metadata"].get("generation") or 0)
         self._actor.tell(identity_of(body), event, generation, now)
+
+    def _roll_back(self, body: Json, key: Key, error: Refused) -> None:
+        """A gang that the quota cuts in half gives back what it has, so that another may run."""
+        if error.status != 403 or (body.get("status") or {}).get("startTime"):
+            return
+        who = identity_of(body)
+        pods = [pod["metadata"] for pod in self._family(key).pods if is_owned_by(pod, who.uid)]
+        deletions = [Delete(PODS, pod["name"], pod["uid"]) for pod in pods]
+        self._actor.carry_out(who, deletions)
 
     def figures(self) -> dict[str, float]:
         """For `/metrics`."""

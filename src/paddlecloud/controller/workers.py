@@ -27,6 +27,7 @@ class Names(Generic[T]):
         self._later: list[tuple[float, int, T]] = []
         self._due: dict[T, float] = {}
         self._failed: dict[T, int] = {}
+        self._not_before: dict[T, float] = {}
         self._count = 0
         self._closed = False
 
@@ -35,7 +36,10 @@ class Names(Generic[T]):
             self._add(name)
 
     def _add(self, name: T) -> None:
-        if name in self._in_hand:
+        held_until = self._not_before.get(name, 0.0)
+        if held_until > self._clock():
+            self._add_at(name, held_until)
+        elif name in self._in_hand:
             self._again.add(name)
         elif name not in self._ready:
             self._ready[name] = None
@@ -43,14 +47,16 @@ class Names(Generic[T]):
 
     def add_after(self, name: T, delay_s: float) -> None:
         """Work on it after `delay_s`; the earliest of several wishes counts."""
-        due = self._clock() + delay_s
         with self._changed:
-            if self._due.get(name, due + 1) <= due:
-                return
-            self._due[name] = due
-            self._count += 1
-            heapq.heappush(self._later, (due, self._count, name))
-            self._changed.notify()
+            self._add_at(name, self._clock() + delay_s)
+
+    def _add_at(self, name: T, due: float) -> None:
+        if self._due.get(name, due + 1) <= due:
+            return
+        self._due[name] = due
+        self._count += 1
+        heapq.heappush(self._later, (due, self._count, name))
+        self._changed.notify()
 
     def take(self) -> T | None:
         """The next name, which is the caller's until `done`; None when closed."""
@@ -67,11 +73,15 @@ class Names(Generic[T]):
             return None
 
     def done(self, name: T, ok: bool = True, least_s: float = 0.0) -> None:
-        """Give it back; a failed one comes again by itself, `least_s` from now at the earliest."""
+        """Give it back; a failed one comes again by itself, `least_s` from now at the earliest,
+        whatever is heard of it meanwhile."""
         with self._changed:
             self._in_hand.discard(name)
             if ok:
                 self._failed.pop(name, None)
+                self._not_before.pop(name, None)
+            elif least_s > 0:
+                self._not_before[name] = self._clock() + least_s
             if name in self._again:
                 self._again.discard(name)
                 if ok:

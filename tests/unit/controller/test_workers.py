@@ -59,6 +59,10 @@ def test_honours_the_servers_wish_to_wait():
     names.take()
     names.done("a", ok=False, least_s=7.0)
     assert names._later[0][0] == 7.0
+    names.add("a")  # heard of in between
+    assert names.waiting() == 0
+    clock.now = 7.0
+    assert names.take() == "a"
 
 
 def test_keeps_the_earliest_of_several_wishes():
