@@ -106,3 +106,36 @@ def test_a_file_too_many_on_the_server_is_left_alone(mirror: Mirror) -> None:
     assert sent == []
     assert summary.same_files == N_FOLDERS * N_FILES
     assert (mirror.there / "sub1/more").read_bytes() == b"from a job"
+
+
+@pytest.mark.needs("linux")
+@pytest.mark.parametrize("where", ["here", "there"])
+@pytest.mark.parametrize("executable", [True, False])
+def test_an_executable_bit_is_brought_over_whatever_else_is_executable(
+    mirror: Mirror, where: str, executable: bool
+) -> None:
+    """`here`: changed on this machine; `there`: on the server, where a job may have done it."""
+    here, there = mirror.tree / "sub2/f3", mirror.there / "sub2/f3"
+    if executable == (where == "there"):  # it has to have the bit before
+        here.chmod(0o755)
+        assert mirror.update()[0] == ["sub2/f3"]
+    changed, is_set = (here, executable) if where == "here" else (there, not executable)
+    changed.chmod(0o755 if is_set else 0o644)
+    assert mirror.update()[0] == ["sub2/f3"]
+    assert bool((mirror.there / "sub2/f3").stat().st_mode & 0o100) == executable
+    assert mirror.update()[0] == []
+
+
+@pytest.mark.needs("linux")
+def test_a_bit_that_is_taken_from_the_only_file_is_taken_there(
+    client: Client, service: Service, tmp_path: Path
+) -> None:
+    (tmp_path / "src").mkdir()
+    run = tmp_path / "src/run.sh"
+    run.write_text("x")
+    for mode in (0o755, 0o644, 0o755):
+        run.chmod(mode)
+        target = f"{HOME}/{tmp_path.name}"
+        check(client.files.copy([f"{tmp_path}/src/"], target, recursive=True))
+        there = service.stored(tmp_path.name) / "run.sh"
+        assert there.stat().st_mode & 0o100 == mode & 0o100

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from paddlecloud.core.errors import NotFound
-from paddlecloud.sdk import Client
+from paddlecloud.sdk import Client, snapshots
 from paddlecloud.sdk.transfers.connections import Lane
 from paddlecloud.sdk.transfers.events import Event
 from paddlecloud.testing.chaos_proxy import ChaosProxy, Fault
+from paddlecloud.wire.digests import LEAF_BYTES
 from tests.pfs.sdk_fixtures import check, client, done, own_cache, proxy, service
 from tests.pfs.sdk_service import HOME, Service
 
@@ -115,3 +117,63 @@ def test_a_sync_tells_what_it_removed_although_the_answer_was_lost(
     assert summary.removed_files == 3
     assert done(events) == [("removed", f"{base}/old"), ("removed", f"{base}/z")]
     assert list(stored.iterdir()) == []
+
+
+# --- the commit of a large file ------------------------------------------------------------------
+
+SIZE_BYTES = 3 * LEAF_BYTES + 77
+
+
+@pytest.mark.parametrize("replace", ["changed", "always"])
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_file_whose_commit_has_no_answer_is_sent_once(
+    client: Client,
+    proxy: ChaosProxy,
+    base: str,
+    stored: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    replace: Literal["changed", "always"],
+    is_new: bool,
+) -> None:
+    data = random.Random(1).randbytes(SIZE_BYTES)
+    (tmp_path / "f").write_bytes(data)
+    if not is_new:
+        (stored / "f").write_bytes(b"old")
+    fault = lose_answers_to(monkeypatch, proxy, "/commit")
+    summary = check(client.files.copy([str(tmp_path / "f")], f"{base}/", replace=replace))
+    assert fault.happened.is_set()
+    assert summary.sent_bytes == SIZE_BYTES
+    assert (stored / "f").read_bytes() == data
+    assert client.files.uploads() == []
+
+
+def test_a_large_file_of_a_package_whose_commit_has_no_answer_is_sent_once(
+    client: Client, proxy: ChaosProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package/f").write_bytes(random.Random(2).randbytes(SIZE_BYTES))
+    collected = snapshots.collect(str(tmp_path / "package"))
+    fault = lose_answers_to(monkeypatch, proxy, "/commit")
+    before = proxy.sent["up"]
+    assert client.files.put_snapshot(collected) == collected.digest
+    assert fault.happened.is_set()
+    assert proxy.sent["up"] - before < SIZE_BYTES + LEAF_BYTES
+
+
+def test_a_commit_that_never_arrived_is_made_after_all(
+    client: Client, base: str, stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = random.Random(3).randbytes(SIZE_BYTES)
+    (tmp_path / "f").write_bytes(data)
+    cuts, send = iter([True]), Lane.call
+
+    def breaking(lane: Lane, method: str, path: str, *args: Any, **options: Any) -> Any:
+        if path.endswith("/commit") and next(cuts, False):
+            raise ConnectionResetError
+        return send(lane, method, path, *args, **options)
+
+    monkeypatch.setattr(Lane, "call", breaking)
+    summary = check(client.files.copy([str(tmp_path / "f")], f"{base}/", replace="always"))
+    assert summary.sent_bytes == SIZE_BYTES
+    assert (stored / "f").read_bytes() == data

@@ -61,6 +61,7 @@ class Plane:
         self.give_up_s = GIVE_UP_S
         self._endpoint: Endpoint | None = None
         self._was_found = False  # in the course of this session
+        self._proved_url = ""  # of a data port that could be reached
         self._notes: list[str] = []
         self._idle: list[Connection] = []
         self._lock = allocate_lock()
@@ -91,11 +92,14 @@ class Plane:
         try:
             connection = self.transport.connect_to(offered, PROBE_TIMEOUT_S)
         except OSError as error:
+            if offered.url == self._proved_url:
+                raise  # it is being started again, not behind a firewall
             why = error.strerror or str(error) or "no answer in time"
             self._notes.append(_RELAYED.format(url=offered.url, why=why.lower(), main=main.url))
             return main
         connection.on_idle = self._idle
         self._idle.append(connection)
+        self._proved_url = offered.url
         return offered
 
     def _choose_patiently(self) -> Endpoint:

@@ -2,9 +2,9 @@
 
 It promises: every byte is hashed in the pass that sends it, and counts as sent only when the
 server's digest of what arrived is the same; a leaf that arrives as something else is sent once
-more; after any cut the server is asked what it has, and only the rest is sent; leaves that the old
-file at the place has too are copied there. `Changed` when the file does not stay the same. Called
-by `uploading` and `blobs`.
+more; after any cut the server is asked what it has, and only the rest is sent; where the answer to
+the commit is lost, the commit is repeated; leaves that the old file at the place has too are copied
+there. `Changed` when the file does not stay the same. Called by `uploading` and `blobs`.
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ class LargeUpload:
         self._arrived: set[int] = set()  # leaves counted as progress
         self._written: set[int] = set()  # leaves handed to the network since it was last asked
         self._sent_bytes = 0
+        self._is_unsure = False  # the answer to a commit was lost
         self._faults: list[Exception] = []
         self.is_settled = False  # its digests may be remembered
 
@@ -100,6 +101,8 @@ class LargeUpload:
         while True:
             before = self._sent_bytes
             try:
+                if self._is_unsure and self._is_stored(lane):
+                    return self._sent_bytes
                 self._send_leaves(run, self._begin(lane), most_leaves)
                 if self._commit(lane):
                     return self._sent_bytes
@@ -233,12 +236,23 @@ class LargeUpload:
         check_unchanged(self._file)
         digest = combine([leaf or b"" for leaf in self._leaves]).hex()
         path = routes.fill(routes.PFS_UPLOAD_COMMIT, id=self._id)
+        self._is_unsure = True
         answer = lane.call("POST", path, {"digest": digest}, accept=(409,))
+        self._is_unsure = False
         if "code" not in answer:
             return True
         if "missing" in answer or "leaves" in answer:
             return False
         raise error_from_json(answer)
+
+    def _is_stored(self, lane: Lane) -> bool:
+        """After a commit without an answer. The server remembers those that came through; asking
+        to begin anew instead would mean to send everything again."""
+        try:
+            return self._commit(lane)
+        except (NotFound, Conflict):
+            self._is_unsure = False
+            return False
 
     def _abandon(self, lane: Lane) -> None:
         """Best effort: what stays behind is swept by the server in time."""

@@ -97,6 +97,16 @@ def under(prefix: str, name: str) -> str:
     return f"{prefix}/{name}" if prefix and name else prefix or name
 
 
+def common_folder(folders: Sequence[str]) -> str:
+    """The deepest one that all of them are, or lie in."""
+    parts = [folder.split("/") for folder in folders]
+    first, last = min(parts), max(parts)
+    n_same = 0
+    while n_same < min(len(first), len(last)) and first[n_same] == last[n_same]:
+        n_same += 1
+    return "/".join(first[:n_same])
+
+
 class Wanted(NamedTuple):
     """A file on the server and what it will be called here."""
 

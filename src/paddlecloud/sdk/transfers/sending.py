@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from paddlecloud.core.errors import Conflict, NotFound
 from paddlecloud.sdk.transfers.digest_cache import DigestCache, digest_of, folder_state
 from paddlecloud.sdk.transfers.hashing import hash_all
 from paddlecloud.sdk.transfers.large_uploads import SPLIT_BYTES, each_on
-from paddlecloud.sdk.transfers.planning import batches, doubles, is_small, under
+from paddlecloud.sdk.transfers.planning import batches, common_folder, doubles, is_small, under
 from paddlecloud.sdk.transfers.probing import Probing, Question, Row
 from paddlecloud.sdk.transfers.remote import NO_DIGEST, NO_SIZE, Compared
 from paddlecloud.sdk.transfers.sessions import Session, Task
@@ -195,28 +196,30 @@ class Sending:
         if self._replace == "never":
             send = [i for i in everything if i in missing]
             return send, [], [i for i in everything if i not in missing]
-        different = told.different - self._same_after_all(
+        hashed = self._same_after_all(
             [i for i in sorted(told.different - refused) if self._known.get(i) is None]
         )
-        changed = missing | different
+        changed = missing | (told.different - hashed)
         unsure = [i for i in everything if i not in changed and i not in same_by_folder]
-        changed |= self._otherwise_different(unsure)
+        changed |= self._otherwise_different(unsure, hashed | self._unexplained(told, changed))
         send = [i for i in everything if i in changed]
         return send, [i for i in everything if i not in changed], []
 
-    def _otherwise_different(self, same: Sequence[int]) -> set[int]:
+    def _unexplained(self, told: Compared, changed: set[int]) -> set[int]:
+        """Files of folders that are told to be different, but have all the same bytes."""
+        folders = (_positions(self._folders[n]) for n in told.folders)
+        return {i for positions in folders if changed.isdisjoint(positions) for i in positions}
+
+    def _otherwise_different(self, same: Sequence[int], doubtful: set[int]) -> set[int]:
         """Files with the same bytes whose time, if it counts, or executable bit is another.
 
         They are sent again; of large ones no byte travels. To spare the question for every tree,
-        a lost bit is looked for only if the tree has executables, or times count.
+        the bit is looked at only where it is set here, or something else about the file was new:
+        who changes it changes a time, and with it what was remembered.
         """
-        executables = [i for i in same if self._files[i].executable]
-        if self._preserve_times:
-            asked = list(same)
-        elif executables:
-            asked = executables if len(executables) <= FEW else list(same)
-        else:
-            return set()
+        asked = list(same)
+        if not self._preserve_times:
+            asked = [i for i in same if i in doubtful or self._files[i].executable]
         there = self._entries_of(asked)
         different = set()
         for i in asked:
@@ -230,16 +233,24 @@ class Sending:
         return different
 
     def _entries_of(self, indices: Sequence[int]) -> dict[str, dict[str, Any]]:
+        """By name, perhaps others too: of the files, or of their folders, or of all below one.
+
+        What somebody removed just now is not there.
+        """
         remote = self._session.remote
+        names = [self._files[i].name for i in indices]
         found: dict[str, dict[str, Any]] = {}
-        try:
-            if len(indices) > FEW:
-                return {str(e["name"]): e for e in remote.entries(self._base, recursive=True)}
-            for i in indices:
-                name = self._files[i].name
-                found[name] = remote.entry(under(self._base, name))
-        except NotFound:  # somebody removed it just now
-            pass
+        if len(names) <= FEW:
+            for name in names:
+                with suppress(NotFound):
+                    found[name] = remote.entry(under(self._base, name))
+            return found
+        folders = sorted({name.rpartition("/")[0] for name in names})
+        is_deep = len(folders) > FEW
+        for folder in [common_folder(folders)] if is_deep else folders:
+            with suppress(NotFound):
+                for entry in remote.entries(under(self._base, folder), recursive=is_deep):
+                    found[under(folder, str(entry["name"]))] = entry
         return found
 
     def _same_after_all(self, unsure: Sequence[int]) -> set[int]:

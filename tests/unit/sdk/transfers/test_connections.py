@@ -10,7 +10,7 @@ import pytest
 
 from paddlecloud.core.errors import NotLoggedIn, OutOfSpace, ServerUnreachable, Unavailable
 from paddlecloud.sdk import Client, Profile
-from paddlecloud.sdk.http import Cut, Endpoint
+from paddlecloud.sdk.http import Connection, Cut, Endpoint
 from paddlecloud.sdk.transfers.connections import (
     DELAYS_S,
     Lane,
@@ -244,3 +244,25 @@ def test_an_answer_that_is_not_ours_is_a_clear_error(
     if body:
         with pytest.raises(Unavailable, match="not ours"):
             Lane(client.files.plane).call("POST", "/api/v2/pfs/batch", {})
+
+
+def test_a_data_port_that_was_reached_before_is_waited_for(
+    main: ScriptedServer, data: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The main endpoint could pass everything on, but slower, and for the whole transfer."""
+    client = files_of(main, data)
+    data.routes[ENTRY] = Answer(FILE)
+    client.files.entry("/pfs/dc/home/a/f")
+    client.files.plane.close()
+    connect, refusals = client.files.plane.transport.connect_to, iter([True] * 3)
+
+    def starting(endpoint: Endpoint, timeout_s: float) -> Connection:
+        if port_of(data) == endpoint.port and next(refusals, False):
+            raise ConnectionRefusedError
+        return connect(endpoint, timeout_s)
+
+    monkeypatch.setattr(client.files.plane.transport, "connect_to", starting)
+    assert client.files.entry("/pfs/dc/home/a/f") == FILE
+    assert next(refusals, False) is False
+    assert main.asked("GET", "/api/v2/pfs/entry") == []
+    assert client.files.plane.take_notes() == []

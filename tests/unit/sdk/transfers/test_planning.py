@@ -215,3 +215,17 @@ def test_rows_are_compared_in_bodies_that_fit(rows: list[tuple[str, int, str]]) 
     for run in runs:
         asked = rows[run.start : run.stop]
         assert len(json.dumps(asked, separators=(",", ":"))) <= 5_001
+
+
+@pytest.mark.parametrize(
+    ("folders", "common"),
+    [
+        (["a/b"], "a/b"),
+        (["a/b", "a/b/c"], "a/b"),
+        (["a", "a-b", "a/z"], ""),
+        (["", "a"], ""),
+        (["x/a/1", "x/a/2", "x/ab"], "x"),
+    ],
+)
+def test_the_folder_that_all_lie_in(folders: list[str], common: str) -> None:
+    assert planning.common_folder(folders) == common
