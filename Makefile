@@ -33,7 +33,7 @@ test: system venv runtime cluster-programs lint types ## Run every test; a skip 
 
 .PHONY: check
 check: venv lint types ## Format, lint, types, architecture and fast tests: under a minute
-	@$(BIN)/pytest -q -m "not slow and not e2e" --hypothesis-profile=quick --durations=3 --durations-min=1 $(ARGS)
+	@$(BIN)/pytest -q -n 2 -m "not slow and not e2e" --hypothesis-profile=quick --durations=3 --durations-min=1 $(ARGS)
 
 .PHONY: lint
 lint: venv ## Check format and style
