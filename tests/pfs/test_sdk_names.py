@@ -25,6 +25,7 @@ def latin(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.needs("linux")
 def test_a_folder_whose_path_is_no_text_is_sent_and_fetched(
     files: Files, base: str, stored: Path, latin: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -39,6 +40,7 @@ def test_a_folder_whose_path_is_no_text_is_sent_and_fetched(
     assert (stored / "one").read_bytes() == b"1"
 
 
+@pytest.mark.needs("linux")
 @pytest.mark.parametrize("is_folder", [True, False])
 def test_a_source_whose_name_is_no_text_is_refused_by_name_and_the_others_go(
     files: Files, base: str, stored: Path, latin: Path, tmp_path: Path, is_folder: bool

@@ -17,7 +17,7 @@ from paddlecloud.sdk.http import Cut, Response, query
 from paddlecloud.sdk.transfers.connections import Lane
 from paddlecloud.sdk.transfers.large_uploads import SPLIT_BYTES, Runner
 from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, cannot
-from paddlecloud.sdk.transfers.local_targets import Part
+from paddlecloud.sdk.transfers.local_targets import Part, write_all
 from paddlecloud.sdk.transfers.planning import shares
 from paddlecloud.sdk.transfers.sessions import Session, Task
 from paddlecloud.wire import routes
@@ -313,8 +313,6 @@ def _opened(path: str) -> Any:
 def _write(descriptor: int, piece: memoryview) -> None:
     """Trouble with the disk is no trouble with the network."""
     try:
-        written = os.write(descriptor, piece)
-        while written < len(piece):
-            written += os.write(descriptor, piece[written:])
+        write_all(descriptor, piece)
     except OSError as error:
         raise cannot("write", "the downloaded file", error) from error

@@ -138,7 +138,8 @@ class LargeUpload:
             answer = lane.call("POST", routes.PFS_UPLOADS, self._wish)
             received = {int(index): str(digest) for index, digest in answer["received"]}
         self._id = str(answer["id"])
-        hash_leaves(self._file, sorted(received), lane.view, self._leaves)
+        mine = [index for index in range(len(self._leaves)) if index in received]
+        hash_leaves(self._file, mine, lane.view, self._leaves)
         there = {index for index, digest in received.items() if self._is_mine(index, digest)}
         base = answer.get("base")
         if base and self._may_reuse:

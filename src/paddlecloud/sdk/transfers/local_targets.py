@@ -173,7 +173,7 @@ class LocalTarget:
         try:
             descriptor = os.open(part, flags, 0o777 if executable else 0o666)
             try:
-                _write_all(descriptor, data)
+                write_all(descriptor, data)
             finally:
                 os.close(descriptor)
             if mtime_ns is not None:
@@ -187,7 +187,7 @@ class LocalTarget:
             raise cannot("write", path, error) from error
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
     written = os.write(descriptor, data)
     while written < len(data):
         written += os.write(descriptor, memoryview(data)[written:])
@@ -229,13 +229,6 @@ class Part:
             raise cannot("write", self.target, error) from error
         finally:
             self.close()
-
-    def remove(self) -> None:
-        self.close()
-        try:
-            os.unlink(self.path)
-        except OSError:
-            pass
 
     def close(self) -> None:
         if self._lock >= 0:

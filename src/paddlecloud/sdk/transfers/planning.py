@@ -181,6 +181,11 @@ def is_small(size_bytes: int) -> bool:
     return size_bytes <= LEAF_BYTES
 
 
+def leaves_at_once(chunk_bytes: int | None) -> int | None:
+    """The most leaves one request carries of a large file; None when nobody asked for a limit."""
+    return max(1, -(-chunk_bytes // LEAF_BYTES)) if chunk_bytes else None
+
+
 def runs(leaves: Iterable[int]) -> list[tuple[int, int]]:
     """Sorted leaf numbers as half-open ranges."""
     found: list[tuple[int, int]] = []

@@ -20,10 +20,9 @@ from paddlecloud.sdk.transfers.hashing import hash_all
 from paddlecloud.sdk.transfers.large_uploads import SPLIT_BYTES, Runner, each_on
 from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, cannot
 from paddlecloud.sdk.transfers.local_targets import LocalTarget, Part, key_here, mode_of, refusal
-from paddlecloud.sdk.transfers.planning import Wanted, batches, doubles, is_small
+from paddlecloud.sdk.transfers.planning import Wanted, batches, doubles, is_small, leaves_at_once
 from paddlecloud.sdk.transfers.sessions import Session, Task
 from paddlecloud.sdk.transfers.walking import Found, Walk
-from paddlecloud.wire.digests import LEAF_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ class Receiving:
         self._cache = cache
         self._replace = replace
         self._preserve_times = preserve_times
-        self._most_leaves = None if not chunk_bytes else max(1, -(-chunk_bytes // LEAF_BYTES))
+        self._most_leaves = leaves_at_once(chunk_bytes)
         self._folders = folders
         self._given = wanted
         self._wanted: list[Wanted] = []
@@ -174,28 +173,21 @@ class Receiving:
         hashed = hash_all(self._session, self._cache, [files[number] for number in unknown])
         for number, leaves in zip(unknown, hashed, strict=True):
             known[number] = leaves
-        same: set[int] = set()
-        ask: dict[str, list[int]] = {}
-        for (index, _), leaves in zip(doubtful, known, strict=True):
-            wanted = self._wanted[index]
-            if leaves is None:
-                continue
-            if wanted.digest is None:
-                ask.setdefault(wanted.base, []).append(index)
-            elif digest_of(leaves).hex() == wanted.digest:
-                same.add(index)
         digests = {
             index: digest_of(leaves).hex()
             for (index, _), leaves in zip(doubtful, known, strict=True)
             if leaves is not None
         }
+        same = {index for index, digest in digests.items() if digest == self._wanted[index].digest}
+        ask: dict[str, list[int]] = {}
+        for index in digests:
+            if self._wanted[index].digest is None:
+                ask.setdefault(self._wanted[index].base, []).append(index)
         for base, indices in ask.items():
             rows = [
                 (self._wanted[i].below, self._wanted[i].size_bytes, digests[i]) for i in indices
             ]
-            told = self._session.remote.compare(base, rows)
-            wrong = told.missing | told.different | told.blocked
-            same.update(index for n, index in enumerate(indices) if n not in wrong)
+            same |= self._session.remote.compare(base, rows).same(indices)
         return same
 
     # --- fetching --------------------------------------------------------------------------

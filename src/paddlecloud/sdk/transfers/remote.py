@@ -44,6 +44,11 @@ class Compared:
         self.blocked.update(positions[i] for i in told.blocked)
         self.folders.update(first_folder + i for i in told.folders)
 
+    def same(self, asked: Sequence[int]) -> set[int]:
+        """Which of those asked about, as the caller calls them, are there with the same bytes."""
+        other = self.missing | self.different | self.blocked
+        return {name for position, name in enumerate(asked) if position not in other}
+
 
 class Remote:
     def __init__(self, lane: Lane, persist: Callable[[Callable[[], Any]], Any]) -> None:

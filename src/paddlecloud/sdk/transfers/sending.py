@@ -264,9 +264,7 @@ class Sending:
             (file.name, file.size_bytes, digest_of(self._known.get(i) or b"").hex())
             for i, file in ((i, self._files[i]) for i in asked)
         ]
-        told = self._session.remote.compare(self._base, rows)
-        wrong = told.missing | told.different | told.blocked
-        return {i for position, i in enumerate(asked) if position not in wrong}
+        return self._session.remote.compare(self._base, rows).same(asked)
 
     def _refuse_doubles(self) -> set[int]:
         if self._sources < 2:

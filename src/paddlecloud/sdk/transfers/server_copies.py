@@ -106,9 +106,7 @@ class ServerCopy:
             self._session.run(task(index) for index in unsure)
         asked = sorted(digests)
         rows = [(self._wanted[i].name, self._wanted[i].size_bytes, digests[i]) for i in asked]
-        told = self._session.remote.compare(self._base, rows)
-        wrong = told.missing | told.different | told.blocked
-        return {i for position, i in enumerate(asked) if position not in wrong}
+        return self._session.remote.compare(self._base, rows).same(asked)
 
     def _task(self, file: Wanted) -> Task:
         target = under(self._base, file.name)

@@ -16,11 +16,11 @@ from paddlecloud.sdk.transfers.connections import Lane
 from paddlecloud.sdk.transfers.digest_cache import DigestCache
 from paddlecloud.sdk.transfers.large_uploads import LargeUpload, Runner, fingerprint
 from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, changed_twice, read_into
-from paddlecloud.sdk.transfers.planning import under
+from paddlecloud.sdk.transfers.planning import leaves_at_once, under
 from paddlecloud.sdk.transfers.sessions import Session
 from paddlecloud.sdk.transfers.walking import Found, found
 from paddlecloud.wire import records, routes
-from paddlecloud.wire.digests import LEAF_BYTES, leaf_hash
+from paddlecloud.wire.digests import leaf_hash
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Uploader:
         self._cache = cache
         self._reuse = reuse
         self._preserve_times = preserve_times
-        self._most_leaves = None if not chunk_bytes else max(1, -(-chunk_bytes // LEAF_BYTES))
+        self._most_leaves = leaves_at_once(chunk_bytes)
 
     # --- many small files ------------------------------------------------------------------
 
@@ -138,7 +138,7 @@ class Uploader:
                     )
                     entry_bytes = upload.send(lane, run, self._most_leaves)
                 except Changed:
-                    file, known = found(file.name, file.path, os.stat(file.path)), None
+                    file, known = _found_again(file), None
                     continue
                 if upload.is_settled:
                     self._cache.learn(file, upload.leaves)
@@ -150,8 +150,6 @@ class Uploader:
             self._session.fail(file.path, fault.error)
         except PaddleCloudError as error:
             self._session.fail(file.path, error)
-        except FileNotFoundError:
-            self._session.fail(file.path, changed_twice(file.path))
 
     def _wish(self, file: Found) -> dict[str, Any]:
         return {

@@ -72,7 +72,12 @@ class Walk:
             self.add_file(path, name)
 
     def add_file(self, path: str, name: str) -> None:
-        info = os.stat(path)
+        try:
+            info = os.stat(path)
+        except OSError as error:  # gone since somebody looked
+            self.failures.append((path, unreadable(path, error)))
+            self.left_out.append(name)
+            return
         if not stat.S_ISREG(info.st_mode):
             self._leave(path, name, "is no regular file")
             return

@@ -51,6 +51,15 @@ def test_everything_regular_is_found_hidden_and_empty_too(tmp_path: Path) -> Non
     assert not walk.failures
 
 
+def test_a_file_that_is_gone_when_it_is_looked_at_fails_by_name(tmp_path: Path) -> None:
+    walk = Walk()
+    walk.add_file(str(tmp_path / "gone"), "gone")
+    [(path, error)] = walk.failures
+    assert path == str(tmp_path / "gone")
+    assert isinstance(error, InvalidInput)
+    assert (walk.files, walk.left_out) == ([], ["gone"])
+
+
 def test_a_named_folder_comes_with_its_name(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("x")
     walk = Walk()
@@ -249,7 +258,8 @@ def test_two_programs_that_fetch_the_same_file_do_not_share_a_part(tmp_path: Pat
     second = Part(str(tmp_path / "f"), executable=False)
     assert first.path != second.path
     first.close()
-    second.remove()
+    second.close()
+    os.unlink(second.path)
     third = Part(str(tmp_path / "f"), executable=True)
     assert third.path == first.path
     third.finish(0, None)
@@ -339,6 +349,7 @@ def test_huge_inodes_fit(tmp_path: Path) -> None:
     cache.close()
 
 
+@pytest.mark.needs("linux")
 def test_a_path_that_is_no_text_is_remembered_too(tmp_path: Path) -> None:
     folder = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
     os.mkdir(folder)
