@@ -21,6 +21,7 @@ from paddlecloud.server.accounts.models import (
     FailedLogins,
     Quota,
 )
+from paddlecloud.server.looking_only import RemovableModel, ShownModel
 from paddlecloud.server.services import accounts, credentials, groups, telling
 
 admin.site.unregister(Group)
@@ -103,16 +104,10 @@ class AccountAdmin(UserAdmin):  # type: ignore[misc]
 
 
 @admin.register(ApiToken)
-class ApiTokenAdmin(admin.ModelAdmin):  # type: ignore[misc]
+class ApiTokenAdmin(RemovableModel):
     list_display = ("prefix", "account", "scope", "job")
     list_filter = ("scope",)
     search_fields = ("account__username", "prefix")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         super().delete_model(request, obj)
@@ -126,24 +121,15 @@ class ApiTokenAdmin(admin.ModelAdmin):  # type: ignore[misc]
 
 
 @admin.register(ClientCertificate)
-class ClientCertificateAdmin(admin.ModelAdmin):  # type: ignore[misc]
+class ClientCertificateAdmin(ShownModel):
     """To look at; `paddlecloud account revoke NAME --cert SERIAL` ends one."""
 
     list_display = ("serial", "account", "reason")
     search_fields = ("account__username", "serial")
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
 
 @admin.register(AccessKey)
-class AccessKeyAdmin(admin.ModelAdmin):  # type: ignore[misc]
+class AccessKeyAdmin(ShownModel):
     """To look at; `paddlecloud account revoke NAME --key AK` ends one."""
 
     list_display = ("ak", "account", "name", "scope", "reason")
@@ -151,24 +137,9 @@ class AccessKeyAdmin(admin.ModelAdmin):  # type: ignore[misc]
     search_fields = ("account__username", "ak", "name")
     exclude = ("sealed", "previous")
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
 
 @admin.register(FailedLogins)
-class FailedLoginsAdmin(admin.ModelAdmin):  # type: ignore[misc]
+class FailedLoginsAdmin(RemovableModel):
     """Deleting a row lets somebody try again at once."""
 
     list_display = ("subject", "count")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False

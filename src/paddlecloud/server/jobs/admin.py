@@ -9,37 +9,29 @@ from django.http import HttpRequest
 
 from paddlecloud.server.exchange import rfc3339
 from paddlecloud.server.jobs.models import Event, Job, Replica, Run
+from paddlecloud.server.looking_only import ShownModel, ShownRows
 from paddlecloud.server.services import orders
 
 
-class _Shown(admin.TabularInline):
-    extra = 0
-    can_delete = False
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-
-class _Runs(_Shown):
+class _Runs(ShownRows):
     model = Run
     fields = ("run", "phase", "reason", "restarts", "package")
 
 
-class _Replicas(_Shown):
+class _Replicas(ShownRows):
     model = Replica
     fields = ("run", "role", "index", "attempt", "state", "address", "exit")
 
 
-class _Events(_Shown):
+class _Events(ShownRows):
     model = Event
     fields = ("run", "reason", "message", "severity", "replica")
 
 
 @admin.register(Job)
-class JobAdmin(admin.ModelAdmin):  # type: ignore[misc]
+class JobAdmin(ShownModel):
+    """Not to be deleted: rows alone would go, and the engine would keep the rest."""
+
     list_display = ("id", "name", "account", "cluster", "phase", "submitted")
     list_filter = ("phase", "cluster", "live")
     search_fields = ("id", "name", "account__username")
@@ -57,12 +49,3 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[misc]
     def kill(self, request: HttpRequest, queryset: Any) -> None:
         for job in queryset.filter(live=True, deleted=False):
             orders.cancel(job.pk, request.user.get_username())
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # rows alone: the engine would keep the rest
