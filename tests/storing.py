@@ -89,9 +89,9 @@ class Bench:
         batch = self.begin_batch(files, base)
         return batch.commit()
 
-    def begin_batch(self, files: dict[str, bytes], base: str = "") -> Batch:
-        size_bytes = sum(map(len, files.values()))
-        batch = self.store.begin_batch(self.who, at(base, self.who.name), len(files), size_bytes)
+    def begin_batch(self, files: dict[str, bytes], base: str = "", directories: int = 0) -> Batch:
+        size_bytes, records = sum(map(len, files.values())), len(files) + directories
+        batch = self.store.begin_batch(self.who, at(base, self.who.name), records, size_bytes)
         for name, data in files.items():
             send(batch, name, data)
         return batch

@@ -260,7 +260,7 @@ def test_after_a_reboot_believes_only_bytes_it_has_read_again(bench: Bench):
 
 def test_a_batch_stores_all_with_their_directories(bench: Bench):
     files = {"a": b"1", "sub/b": b"", "sub/deep/c": b"333", "sub/d": b"4" * 5000}
-    batch = bench.begin_batch(files, "data")
+    batch = bench.begin_batch(files, "data", directories=1)
     batch.directory("empty/one")
     result = batch.commit()
     assert (result.stored, result.size_bytes, result.refused) == (4, 5004, [])
@@ -273,7 +273,7 @@ def test_a_batch_refuses_what_is_wrong_by_position_and_the_others_stand(bench: B
     bench.store.make_directories(ANN, [at("taken")])
     bench.put("file", b"a file")
     names = ["good", "bad", "../up", "taken", "file/below", "e\u0301", "also good"]
-    batch = bench.store.begin_batch(ANN, at(), len(names), 100)
+    batch = bench.store.begin_batch(ANN, at(), len(names) + 2, 100)
     for name in names:
         send(batch, name, b"x", digest=digest_of(b"y") if name == "bad" else None)
     batch.directory("file")
@@ -299,6 +299,8 @@ def test_a_batch_holds_no_more_than_it_announced(bench: Bench):
     send(batch, "a", b"123")
     with pytest.raises(InvalidInput):
         send(batch, "b", b"")
+    with pytest.raises(InvalidInput):
+        batch.directory("d")
     batch.abandon()
     with pytest.raises(InvalidInput):
         send(bench.store.begin_batch(ANN, at(), 1, 3), "a", b"1234")
