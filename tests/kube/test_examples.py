@@ -72,3 +72,6 @@ def test_hands_all_roles_to_the_scheduler_the_worker_names(namespace, operator):
     made = namespace.pods()
     assert len(made) == 4
     assert {pod["spec"]["schedulerName"] for pod in made.values()} == {"volcano"}
+    assert "volcano, which is not installed" in namespace.status("wide-ande-deep")["reason"]
+    events = {one["reason"] for one in namespace.get("events")["items"]}
+    assert "NoVolcano" in events

@@ -13,7 +13,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from paddlecloud.controller.acting import Actor, NameTaken
 from paddlecloud.controller.identity import (
@@ -47,6 +47,7 @@ COMPONENT = "paddlecloud"
 # What the API server will not have (a template, more than the quota) is offered again this late:
 # only somebody's change will help, and that of a quota is not heard of.
 FINAL_PAUSE_S = 5.0
+VOLCANO_S = 60.0  # how long an answer to whether it is installed holds
 GROUP_VERSION = f"{paddlejob.GROUP}/{paddlejob.VERSION}"
 
 
@@ -81,6 +82,7 @@ class Operator:
         self._actor = Actor(client, self._learn, COMPONENT)
         self._threads: list[threading.Thread] = []
         self._stopped = threading.Event()
+        self._volcano = (-VOLCANO_S, True)  # when asked, and the answer
         self.is_ready = threading.Event()
         self.reconciles = self.failures = 0
 
@@ -204,7 +206,8 @@ class Operator:
         if body is None:
             return
         now = self._clock()
-        decided = plan(body, self._family(key), self._settings.site, now)
+        site = replace(self._settings.site, has_volcano=self._has_volcano())
+        decided = plan(body, self._family(key), site, now)
         try:
             self._actor.carry_out(identity_of(body), decided.actions)
         except Refused as error:
@@ -221,6 +224,19 @@ class Operator:
             self.names.add(key)
         if decided.wake_after_s is not None:
             self.names.add_after(key, max(decided.wake_after_s, 0.01))
+
+    def _has_volcano(self) -> bool:
+        """Asked now and then, since it may be installed at any time."""
+        asked_at, answer = self._volcano
+        now = time.monotonic()
+        if now - asked_at > VOLCANO_S:
+            try:
+                self._client.get("/apis/scheduling.volcano.sh")
+                answer = True
+            except Refused as error:
+                answer = not error.is_missing
+            self._volcano = (now, answer)
+        return answer
 
     def _tell(self, body: Json, decided: Plan, now: float) -> bool:
         """Write the status if it is another; whether it was."""

@@ -36,6 +36,7 @@ class Site:
 
     datacenter: str = "kubernetes"
     elastic_server: str = ""  # host:port of the etcd of Paddle's elastic launcher
+    has_volcano: bool = True
     is_ipv6: bool = False  # pods have IPv6 addresses, which stand in brackets before a port
 
 

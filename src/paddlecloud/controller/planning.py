@@ -113,13 +113,15 @@ def plan(body: Json, children: Children, site: Site, now: float) -> Plan:
         decision.status,
         look.seen,
         pods=look.pods,
-        trouble=look.blocked() or trouble(mine.pods),
+        trouble=look.blocked() or look.lacks_volcano() or trouble(mine.pods),
         failures=failures,
         old=old,
         generation=generation,
         now=now,
     )
     events = [Event("OddSpec", str(one), Severity.WARNING) for one in warnings]
+    if look.lacks_volcano():
+        events.append(Event("NoVolcano", look.lacks_volcano(), Severity.WARNING))
     return Plan(
         tuple(look.actions(decision)),
         status,
@@ -220,6 +222,12 @@ class _Look:
             if (word, one.key.index, one.key.attempt) not in known:
                 rows.append(failure_row(one, word))
         return rows
+
+    def lacks_volcano(self) -> str:
+        """That nobody will place the pods; a sentence, or nothing."""
+        if self.site.has_volcano or making.scheduler_of(self.job) != making.VOLCANO:
+            return ""
+        return "the job wants the scheduler volcano, which is not installed in this cluster"
 
     # --- names that somebody else has ------------------------------------------------------------
 

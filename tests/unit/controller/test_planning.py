@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from paddlecloud.controller.peers import Site
 from tests.unit.controller.pretended import Namespace, role, running
 
 # --- making pods -----------------------------------------------------------------------------
@@ -193,6 +194,16 @@ def test_lets_the_other_roles_inherit_the_scheduler():
     for pod in world.pods().values():
         assert pod["spec"]["schedulerName"] == "volcano"
         assert pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"] == "job"
+
+
+def test_says_that_the_scheduler_it_names_is_missing():
+    worker = role(1)
+    worker["template"]["spec"]["schedulerName"] = "volcano"
+    world = Namespace(Site(has_volcano=False), worker=worker)
+    world.settle()
+    assert "volcano, which is not installed" in world.status["reason"]
+    assert "NoVolcano" in [reason for reason, _ in world.events]
+    assert len(world.pods()) == 1  # it may be installed later
 
 
 def test_mounts_a_sample_set():
