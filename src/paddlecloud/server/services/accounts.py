@@ -15,6 +15,7 @@ from paddlecloud.core import names
 from paddlecloud.core.errors import Conflict, Fault, InvalidInput, NotFound
 from paddlecloud.engines.registry import may_serve_second_account
 from paddlecloud.pfs.diskstore import Tree
+from paddlecloud.pfs.owners import Owner, Places
 from paddlecloud.server.accounts.models import Account
 from paddlecloud.server.database import writing
 from paddlecloud.server.exchange import rfc3339
@@ -32,22 +33,18 @@ def uid_of(account_id: int) -> int | None:
 
 def home_tree(account_id: int, name: str) -> Tree:
     """The account's home, made if it is not there: 0700, and its own."""
-    uid = uid_of(account_id)
-    homes = here().state_dir / "pfs" / "home"
-    home = homes / name
-    if not home.is_dir():
-        # Others may pass through to their own home, but not look around.
-        homes.mkdir(mode=0o711, parents=True, exist_ok=True)
-        home.mkdir(mode=0o700, exist_ok=True)
-        if uid is not None:
-            os.chown(home, uid, uid, follow_symlinks=False)
-    return Tree(home, uid)
+    return _places().home(Owner(name, account_id, uid_of(account_id)))
 
 
 def public_tree() -> Tree:
-    public = here().state_dir / "pfs" / "public"
-    public.mkdir(mode=0o755, parents=True, exist_ok=True)
-    return Tree(public)
+    return Tree(_places().public)
+
+
+def _places() -> Places:
+    places = Places(here().state_dir / "pfs", None)
+    if not (places.homes.is_dir() and places.public.is_dir()):
+        places.make()
+    return places
 
 
 def _check_new(name: str, password: str | None) -> None:
