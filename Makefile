@@ -27,7 +27,7 @@ demo: system venv runtime ## Start the platform and train two real jobs on it
 .PHONY: test
 test: export PADDLECLOUD_STRICT := 1
 test: system venv runtime cluster-programs lint types ## Run every test; a skip that could be avoided is a failure
-	@$(BIN)/pytest -q -ra $(ARGS)
+	@tools/test.sh $(ARGS)
 
 # --- while working ----------------------------------------------------------------------------
 

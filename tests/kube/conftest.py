@@ -15,7 +15,7 @@ from tests.kube.running import Cluster, Namespace, OperatorProcess
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     state = tmp_path_factory.mktemp("cluster")
     try:

@@ -1,0 +1,1 @@
+"""Tests of the operator against a real Kubernetes control plane."""
