@@ -55,20 +55,23 @@ def put_in_order(queue: Iterable[W], groups: Groups) -> list[W]:
 
 def _mark_guaranteed(name: str, line: Sequence[Waiting], groups: Groups) -> None:
     """From the front, as far as the guarantee reaches: what comes behind the first that it does
-    not cover must not use it up, or that one would wait for ever."""
-    firm, held = groups.firm(name), groups.held(name)
-    firm_reaches = soft_reaches = True
+    not cover must not use it up, or that one would wait for ever. Jobs that may not be preempted
+    come before all others: else one would be stopped for them, and be first again afterwards."""
+    firm, held, reaches = groups.firm(name), groups.held(name), True
     for job in line:
-        if job.view.is_leaving:
-            job.is_guaranteed = False
-        elif job.view.spec.may_borrow:
-            soft_reaches = soft_reaches and groups.is_within(name, held, job.claim, strictly=True)
-            job.is_guaranteed = soft_reaches
-        else:
-            firm_reaches = firm_reaches and groups.is_within(name, firm, job.claim, strictly=False)
-            soft_reaches = soft_reaches and firm_reaches
-            job.is_guaranteed = firm_reaches
+        job.is_guaranteed = False
+        if not job.view.spec.may_borrow and not job.view.is_leaving:
+            reaches = reaches and groups.is_within(name, firm, job.claim, strictly=False)
+            job.is_guaranteed = reaches
             firm = plus(firm, job.claim)
+            held = plus(held, job.claim) if reaches else held
+    reaches = True
+    for job in line:
+        if not job.view.spec.may_borrow:
+            reaches = reaches and (job.is_guaranteed or job.view.is_leaving)
+            continue
+        reaches = reaches and groups.is_within(name, held, job.claim, strictly=True)
+        job.is_guaranteed = reaches and not job.view.is_leaving
         held = plus(held, job.claim)
 
 

@@ -160,6 +160,26 @@ def test_stopping_once_is_enough(cluster: Cluster) -> None:
         assert again.preempted == {}
 
 
+def test_who_was_stopped_for_its_own_group_is_not_first_again() -> None:
+    """Else it would be started and stopped for ever, and the other never start."""
+
+    def job(job_id: str, cpu_milli: int, group: str, may_borrow: bool) -> JobView:
+        role = RoleSpec(Role.TRAINER, 1, Resources(cpu_milli, 0, 0), 1, 1)
+        spec = replace(make_spec(job_id), roles=(role,), group=group, may_borrow=may_borrow)
+        return JobView(job_id, spec, 1, "user", NOW - 1)
+
+    cluster = Cluster({"a": Group("a", Quota(4000)), "b": Group("b"), "c": Group("c")})
+    cluster.jobs = {"job-1": job("job-1", 4000, "a", True), "job-2": job("job-2", 8000, "b", False)}
+    cluster.replan()
+    assert all(each.granted for each in cluster.jobs.values())
+    cluster.jobs["job-3"] = job("job-3", 1000, "a", False)
+    for _ in range(3):
+        cluster.replan()
+        cluster.let_them_stop()
+    assert cluster.jobs["job-3"].granted
+    assert not cluster.jobs["job-1"].granted
+
+
 @given(busy())
 def test_a_guarantee_is_never_withheld_by_borrowers(cluster: Cluster) -> None:
     outcome = admit(cluster.snapshot())
