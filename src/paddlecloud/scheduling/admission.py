@@ -50,7 +50,10 @@ def _serve(outcome: Admission) -> bool:
     desk, still = outcome.desk, []
     desk.forget_reservations()
     moved = False
+    owed = sum(job.is_guaranteed for job in outcome.queue)
     for job in outcome.queue:
+        owed -= job.is_guaranteed
+        desk.others_are_owed = owed > 0
         verdict = desk.judge(job)
         outcome.verdicts[job.view.job_id] = verdict
         moved = moved or (verdict.trainers > 0 and desk.is_order_moved)

@@ -57,6 +57,7 @@ class Desk:
             if is_limited(group.limit):
                 self.limits[group.name] = purse_of(group.limit)
         self.purses = dict(self.limits)  # what is left of them
+        self.others_are_owed = False  # whether jobs within their guarantee are still to be served
         self.running: list[Release] = []
         self.free: Vector = (0, 0, 0)  # the sum of `room`
         self._beside_head: Room | None = None  # `head.limit(room)`, until either changes
@@ -177,6 +178,8 @@ class Desk:
         return Verdict(trainers, place(job.batches(trainers), room) or ())
 
     def _fits(self, job: Applicant, trainers: int, room: Room, purse: Vector | None) -> bool:
+        if self.others_are_owed and job.view.spec.may_borrow and trainers > job.smallest:
+            return False  # it would be stopped for them at once, and start as large again
         batches = job.batches(trainers)
         claimed = claim(batches)
         if purse is not None and not covers(purse, claimed):

@@ -6,7 +6,8 @@ The rules, for every resource (cpu, memory, gpu; of replicas a cluster has no en
    others; a job that fits into what is left of it goes before all jobs beyond their guarantees.
 2. What is guaranteed to nobody is the **pool**. Any job may use it, up to its group's **limit**.
 3. What is guaranteed to another group and idle may be **borrowed**, up to the limit, and only by
-   jobs that may be preempted (`may_borrow`). So a guarantee can always be had back.
+   jobs that may be preempted (`may_borrow`). So a guarantee can always be had back. While jobs
+   within their guarantee are still to be served, such a job starts at its smallest size.
 4. A waiting job within its group's guarantee takes it back: borrowers are stopped for it, as few
    as will do (see `reclaiming`). Nobody else is ever stopped.
 5. Beyond guarantees jobs of one priority go in the order of their group's share: what it holds

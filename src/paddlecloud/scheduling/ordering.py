@@ -1,6 +1,7 @@
 """The order in which waiting jobs are served: the one queue that `explain` counts places in.
 
-Jobs within their group's guarantee come first. Then by priority; then those of the group with the
+Jobs within their group's guarantee come first, and of these those that may not be preempted: who
+was stopped for another must not be first again. Then by priority; then those of the group with the
 smallest share beyond its guarantee (see `groups`), where every job that comes earlier counts as if
 it ran already, so that groups take turns by weight; then by age. Within one group and priority it
 is age alone. The order of the input changes nothing. Without groups it is priority and age.
@@ -16,7 +17,7 @@ from paddlecloud.scheduling.groups import Groups
 from paddlecloud.scheduling.placement import Vector, plus
 from paddlecloud.scheduling.snapshot import JobView
 
-Rank = tuple[bool, int, float, float, str]
+Rank = tuple[int, int, float, float, str]
 
 
 class Waiting(Protocol):
@@ -35,7 +36,13 @@ def queue_key(view: JobView) -> tuple[int, float, str]:
 
 def rank(job: Waiting, share: float) -> Rank:
     priority, age, job_id = queue_key(job.view)
-    return (not job.is_guaranteed, priority, share, age, job_id)
+    return (_standing(job), priority, share, age, job_id)
+
+
+def _standing(job: Waiting) -> int:
+    if not job.is_guaranteed:
+        return 2
+    return 1 if job.view.spec.may_borrow else 0
 
 
 def put_in_order(queue: Iterable[W], groups: Groups) -> list[W]:
@@ -49,7 +56,7 @@ def put_in_order(queue: Iterable[W], groups: Groups) -> list[W]:
         lines.setdefault(job.view.group, []).append(job)
     for name, line in lines.items():
         _mark_guaranteed(name, line, groups)
-        line.sort(key=lambda job: not job.is_guaranteed)  # stable
+        line.sort(key=_standing)  # stable
     return _take_turns(lines, groups)
 
 

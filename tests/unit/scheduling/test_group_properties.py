@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field, replace
 
 from hypothesis import given
@@ -192,11 +193,20 @@ def test_a_guarantee_is_never_withheld_by_borrowers(cluster: Cluster) -> None:
             cause = outcome.verdicts[job.view.job_id].cause
             assert cause in (Cause.RECLAIMING, Cause.OVER_LIMIT)
             if cause == Cause.RECLAIMING:
-                owed.append(job.view.job_id)
+                owed.append(job)
     cluster.replan()
     cluster.let_them_stop()
     cluster.replan()
-    assert all(cluster.jobs[job_id].granted for job_id in owed)
+    for job in owed:
+        # A job of its own group may have started larger than it must, and fill the guarantee.
+        own = [
+            cluster.holds(other)
+            for other in cluster.jobs.values()
+            if other.group == job.view.group and not other.spec.may_borrow
+        ]
+        firm = functools.reduce(plus, own, (0, 0, 0, 0))
+        is_left = books.is_within(job.view.group, firm, job.claim, strictly=True)
+        assert cluster.jobs[job.view.job_id].granted or not is_left
 
 
 @given(busy(), st.data())
