@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 from paddlecloud.pfs.legacy_files import QUIET_S, LegacyFiles
 from paddlecloud.pfs.owners import Owner
 from paddlecloud.wire.pfspath import PfsPath
-from tests.storing import ANN, at
+from tests.storing import ANN, Bench, at
 
 CHUNK = 4096
 F = at("f")
@@ -18,6 +22,23 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    bench = Bench(tmp_path / "pfs", sync=False)
+    yield bench
+    bench.store.close()
+
+
+@pytest.fixture
+def files(bench: Bench, clock: Clock) -> LegacyFiles:
+    return LegacyFiles(bench.store, clock)
 
 
 def post(files: LegacyFiles, who: Owner, path: PfsPath, offset: int, data: bytes) -> None:

@@ -166,6 +166,9 @@ NEEDS = {
         lambda: os.access("/dev/shm", os.W_OK), "mount a tmpfs at /dev/shm", _always
     ),
     "loop-mount": Need(_can_mount_an_image, "run as root where images can be mounted", _always),
+    "no-job": Need(
+        lambda: not Path("/trainer_id").exists(), "run the tests outside a job", _always
+    ),
     "gpu": Need(lambda: Path("/dev/nvidia0").exists(), "a machine with a GPU", _always),
 }
 

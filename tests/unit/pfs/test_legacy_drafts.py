@@ -13,25 +13,10 @@ import pytest
 from paddlecloud.core.errors import Conflict, InvalidInput
 from paddlecloud.pfs import legacy_files, syscalls
 from paddlecloud.pfs.legacy_files import FORGOTTEN_S, LegacyFiles
-from tests.old_chunks import CHUNK, Clock, F, post, quiet, upload
+from tests.old_chunks import CHUNK, Clock, F, bench, clock, files, post, quiet, upload
 from tests.storing import ANN, BOB, Bench, at
 
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    bench = Bench(tmp_path / "pfs", sync=False)
-    yield bench
-    bench.store.close()
-
-
-@pytest.fixture
-def files(bench: Bench, clock: Clock) -> LegacyFiles:
-    return LegacyFiles(bench.store, clock)
+__all__ = ["bench", "clock", "files"]  # fixtures
 
 
 # --- many at a time, and long copies -----------------------------------------------------------

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,25 +15,10 @@ from paddlecloud.core.errors import (
 )
 from paddlecloud.pfs.legacy_files import LegacyFiles
 from paddlecloud.wire.pfspath import PfsPath
-from tests.old_chunks import CHUNK, Clock, F, post, quiet, upload
+from tests.old_chunks import CHUNK, Clock, F, bench, clock, files, post, quiet, upload
 from tests.storing import ANN, Bench, at, owner
 
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    bench = Bench(tmp_path / "pfs", sync=False)
-    yield bench
-    bench.store.close()
-
-
-@pytest.fixture
-def files(bench: Bench, clock: Clock) -> LegacyFiles:
-    return LegacyFiles(bench.store, clock)
+__all__ = ["bench", "clock", "files"]  # fixtures
 
 
 def test_a_new_file_appears_with_its_last_chunk(bench: Bench, files: LegacyFiles):

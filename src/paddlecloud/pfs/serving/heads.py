@@ -51,14 +51,6 @@ class Head:
     is_modern: bool = True  # HTTP/1.1: may be answered in chunks
     segments: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def is_chunked(self) -> bool:
-        return self.length is None
-
-    @property
-    def has_body(self) -> bool:
-        return self.length != 0
-
 
 class _Collector:
     def __init__(self) -> None:

@@ -298,10 +298,6 @@ class Lane:
         if self._connection is not None:
             self._connection.abort()
 
-    @property
-    def is_ended(self) -> bool:
-        return self._is_ended
-
 
 def _until_answered(
     connection: Connection, pieces: Iterable[Any], stall_timeout_s: float

@@ -151,11 +151,6 @@ def read(job_id: str, *, with_spec: bool = False) -> dict[str, Any]:
     return job
 
 
-def owner_of(job_id: str) -> int:
-    rows = fetch("SELECT account_id FROM jobs_job WHERE id = %s", (job_id,))
-    return int(rows[0][0])
-
-
 # --- lists -----------------------------------------------------------------------------------
 
 
