@@ -50,6 +50,7 @@ format: venv ## Format the code and fix what can be fixed by rule
 	@$(BIN)/ruff format --quiet .
 
 .PHONY: bench
+bench: export PADDLECLOUD_BENCH := 1
 bench: venv system cluster-programs ## Run every benchmark; each prints one line of JSON
 	@for bench in bench/[!_]*.py; do $(BIN)/python "$$bench" || failed=yes; done; [ -z "$${failed:-}" ]
 

@@ -49,7 +49,7 @@ def timed(command: Sequence[str], servers: Callable[[], list[int]], env: dict[st
 def program(name: str) -> str:
     found = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
     if found is None:
-        raise CannotMeasure(f"{name} is not installed (make system)")
+        raise CannotMeasure(f"{name} is not installed; `make bench` installs it when root")
     return found
 
 
