@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 
-from paddlecloud.controller.identity import STOPPED_ANNOTATION, Identity, Json, is_owned_by
+from paddlecloud.controller.identity import Identity, Json, is_owned_by
 from paddlecloud.controller.observing import written_time
 from paddlecloud.controller.planning import Action, Create, Delete, End, Replace
 from paddlecloud.core.actions import Event
 from paddlecloud.forms import paddlejob
 from paddlecloud.kube.client import Client, collection, member
 from paddlecloud.kube.refusals import Refused
+from paddlecloud.kube.words import STOPPED_ANNOTATION
 
 Learn = Callable[[str, Json], None]  # plural, the object as the server now has it
 

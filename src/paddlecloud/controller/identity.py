@@ -15,18 +15,9 @@ from paddlecloud.core.jobspec import Role
 from paddlecloud.core.topology import PADDLEJOB_WORDS, role_from_word
 from paddlecloud.forms import paddlejob
 from paddlecloud.forms.custom_resources import Intranet
+from paddlecloud.kube.words import ATTEMPT_LABEL, INDEX_LABEL, JOB_LABEL, POD_LABEL, ROLE_LABEL
 
 Json = dict[str, Any]
-
-# Labels of the first operator, for scripts that select by them.
-POD_LABEL, ROLE_LABEL = "paddle-res-name", "paddle-res-type"
-ROLE_ANNOTATION = "paddle-resource"
-# Ours. The first also tells the operator's own objects from all others.
-JOB_LABEL = "paddlepaddle.org/job"
-INDEX_LABEL = "paddlepaddle.org/index"
-ATTEMPT_LABEL = "paddlepaddle.org/attempt"
-STOPPED_ANNOTATION = "paddlepaddle.org/stopped"
-PROBED_ANNOTATION = "paddlepaddle.org/probed"  # the readiness probe is ours
 
 BASE_PORT = 36000
 # On the host network jobs share the ports of a node: a block of its own for each, where possible.

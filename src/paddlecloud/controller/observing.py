@@ -11,8 +11,6 @@ import datetime
 from collections.abc import Iterable, Sequence
 
 from paddlecloud.controller.identity import (
-    PROBED_ANNOTATION,
-    STOPPED_ANNOTATION,
     Identity,
     Json,
     slot_of,
@@ -22,6 +20,7 @@ from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.core.observed import EndCause, Exit, ReplicaKey, ReplicaObserved, ReplicaState
 from paddlecloud.core.topology import role_from_word
 from paddlecloud.forms.custom_resources import Intranet
+from paddlecloud.kube.words import PROBED_ANNOTATION, STOPPED_ANNOTATION
 
 RUN = 1
 # A server that listens elsewhere than where it was told to is believed after this long.

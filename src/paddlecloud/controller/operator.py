@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 
 from paddlecloud.controller.acting import Actor, NameTaken
 from paddlecloud.controller.identity import (
-    JOB_LABEL,
     Json,
     gate_name,
     identity_of,
@@ -40,6 +39,7 @@ from paddlecloud.kube.client import Client, collection
 from paddlecloud.kube.informers import Informer, Key, Watched, key_of
 from paddlecloud.kube.leases import Lease
 from paddlecloud.kube.refusals import Refused
+from paddlecloud.kube.words import JOB_LABEL
 
 log = logging.getLogger(__name__)
 

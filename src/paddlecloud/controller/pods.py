@@ -11,12 +11,6 @@ import copy
 from typing import Any
 
 from paddlecloud.controller.identity import (
-    ATTEMPT_LABEL,
-    INDEX_LABEL,
-    POD_LABEL,
-    PROBED_ANNOTATION,
-    ROLE_ANNOTATION,
-    ROLE_LABEL,
     Identity,
     Json,
     gate_name,
@@ -27,6 +21,14 @@ from paddlecloud.core.contract import DEFAULT_PORTS_NUM
 from paddlecloud.core.jobspec import Role
 from paddlecloud.core.observed import ReplicaKey
 from paddlecloud.forms.custom_resources import ClusterJob, Intranet
+from paddlecloud.kube.words import (
+    ATTEMPT_LABEL,
+    INDEX_LABEL,
+    POD_LABEL,
+    PROBED_ANNOTATION,
+    ROLE_ANNOTATION,
+    ROLE_LABEL,
+)
 
 PEERS_VOLUME, PEERS_PATH = "paddlecloud-peers", "/var/run/paddlecloud/peers"
 SAMPLES_VOLUME = "paddlecloud-samples"

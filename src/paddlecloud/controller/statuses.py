@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 
 from paddlecloud.controller.identity import (
-    JOB_LABEL,
-    ROLE_LABEL,
     Identity,
     Json,
     role_word,
@@ -22,6 +20,7 @@ from paddlecloud.core.jobspec import Mode, Role
 from paddlecloud.core.observed import ReplicaObserved, ReplicaState
 from paddlecloud.core.phases import Phase
 from paddlecloud.forms.custom_resources import ClusterJob, Warned
+from paddlecloud.kube.words import JOB_LABEL, ROLE_LABEL
 
 PENDING, STARTING, RUNNING = "Pending", "Starting", "Running"
 COMPLETED, FAILED, SUSPENDED = "Completed", "Failed", "Suspended"

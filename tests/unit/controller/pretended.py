@@ -10,7 +10,6 @@ import copy
 import itertools
 from typing import Any
 
-from paddlecloud.controller.identity import STOPPED_ANNOTATION
 from paddlecloud.controller.observing import written_time
 from paddlecloud.controller.peers import Site
 from paddlecloud.controller.planning import (
@@ -23,6 +22,7 @@ from paddlecloud.controller.planning import (
     Replace,
     plan,
 )
+from paddlecloud.kube.words import STOPPED_ANNOTATION
 
 START = 1_000_000.0
 

@@ -1,0 +1,44 @@
+"""The labels, annotations and finalizers that we write on objects of a cluster, and read back.
+
+The operator and the server's engine for Kubernetes meet in these words and nowhere else: the
+engine makes a custom resource and gives orders on it, the operator makes pods of it.
+"""
+
+from __future__ import annotations
+
+# --- on everything the operator makes ------------------------------------------------------------
+
+# Labels of the first operator, for scripts that select by them.
+POD_LABEL, ROLE_LABEL = "paddle-res-name", "paddle-res-type"
+ROLE_ANNOTATION = "paddle-resource"
+# Ours. The first also tells the operator's own objects from all others; two jobs of different
+# kinds may have the same name, so the second goes with it.
+JOB_LABEL = "paddlepaddle.org/job"
+KIND_LABEL = "paddlepaddle.org/kind"
+INDEX_LABEL = "paddlepaddle.org/index"
+ATTEMPT_LABEL = "paddlepaddle.org/attempt"
+STOPPED_ANNOTATION = "paddlepaddle.org/stopped"
+PROBED_ANNOTATION = "paddlepaddle.org/probed"  # the readiness probe is ours
+# Keeps a pod until its log is stored. Only where the job has ARCHIVE_ANNOTATION; the archiver
+# takes it away, and the operator does after a while if nobody has.
+LOG_FINALIZER = "paddlepaddle.org/log"
+
+# --- on a custom resource made by the server -----------------------------------------------------
+
+JOB_ID_LABEL = "paddlepaddle.org/job-id"  # the platform's own
+RUN_LABEL = "paddlepaddle.org/run"
+ACCOUNT_ANNOTATION = "paddlepaddle.org/account"  # a user's name as typed; on namespaces too
+JOB_NAME_ANNOTATION = "paddlepaddle.org/job-name"  # as typed
+ARCHIVE_ANNOTATION = "paddlepaddle.org/archive"  # "true": logs are stored, see LOG_FINALIZER
+
+# --- orders on a custom resource -----------------------------------------------------------------
+
+# Stop the job, for this reason; the object stays, with its evidence.
+CANCEL_ANNOTATION = "paddlepaddle.org/cancel"
+# A JSON list of {role, index, attempt, host, at}: replicas that are to run on other nodes.
+MOVES_ANNOTATION = "paddlepaddle.org/moves"
+
+# --- on namespaces -------------------------------------------------------------------------------
+
+# A JSON object of cpu, memory, gpu and replicas in quantities of Kubernetes.
+QUOTA_ANNOTATION = "paddlepaddle.org/quota"
