@@ -64,9 +64,8 @@ def _run(asked: argparse.Namespace) -> int:
     from paddlecloud.controller.listening import Listener
     from paddlecloud.controller.operator import COMPONENT, Operator, Settings
     from paddlecloud.controller.peers import Site
-    from paddlecloud.kube import kubeconfig
+    from paddlecloud.kube import kubeconfig, leases
     from paddlecloud.kube.client import Client
-    from paddlecloud.kube.leases import Lease
 
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonLines())
@@ -76,10 +75,13 @@ def _run(asked: argparse.Namespace) -> int:
         if asked.kubeconfig
         else kubeconfig.from_pod()
     )
-    client = Client(access, COMPONENT)
-    identity = f"{socket.gethostname()}-{secrets.token_hex(4)}"
-    lease_namespace = asked.lease_namespace or asked.namespace or access.namespace
-    lease = None if asked.no_lease else Lease(client, lease_namespace, COMPONENT, identity)
+    lease = None
+    if not asked.no_lease:
+        identity = f"{socket.gethostname()}-{secrets.token_hex(4)}"
+        lease_namespace = asked.lease_namespace or asked.namespace or access.namespace
+        impatient = Client(access, COMPONENT, patience_s=leases.PATIENCE_S)
+        lease = leases.Lease(impatient, lease_namespace, COMPONENT, identity)
+    client = Client(access, COMPONENT, fence=lease.holds if lease is not None else None)
     site = Site(asked.datacenter, asked.etcd_server, is_ipv6=":" in access.host)
     settings = Settings(asked.namespace, asked.workers, site=site)
     operator = Operator(client, settings, lease)

@@ -4,6 +4,10 @@ Callers may share one client between threads; each thread has a connection of it
 A call that got no answer on a connection that had been idle is made once more: everything this
 project sends may be sent twice (names are fixed, so a second create is a 409). Nothing is cached
 and nothing else is tried again: `controller` does that, by looking again later.
+
+A server that accepts and says nothing is left after `FIRST_PATIENCE_S`; the same thread's next
+call waits twice as long, up to a limit, since a server may also just be slow. `fence` is asked
+right before every write is sent: who does not lead any more sends none.
 """
 
 from __future__ import annotations
@@ -11,8 +15,9 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -24,7 +29,7 @@ from paddlecloud.kube.refusals import UNREACHABLE, Refused, refusal
 
 Json = dict[str, Any]
 MERGE_PATCH = "application/merge-patch+json"
-CALL_TIMEOUT_S = 30.0
+FIRST_PATIENCE_S, LONGEST_PATIENCE_S = 5.0, 40.0
 _decode = msgspec.json.Decoder().decode
 
 
@@ -40,9 +45,18 @@ def member(group_version: str, plural: str, namespace: str, name: str, part: str
 
 
 class Client:
-    def __init__(self, access: Access, user_agent: str = "paddlecloud") -> None:
+    def __init__(
+        self,
+        access: Access,
+        user_agent: str = "paddlecloud",
+        *,
+        patience_s: tuple[float, float] = (FIRST_PATIENCE_S, LONGEST_PATIENCE_S),
+        fence: Callable[[], bool] | None = None,
+    ) -> None:
         self.access = access
         self._agent = user_agent
+        self._patience_s = patience_s
+        self._fence = fence
         self._tls = access.tls()
         self._mine = threading.local()
         self.calls = 0  # not exact under threads: a figure for people
@@ -96,15 +110,25 @@ class Client:
     ) -> tuple[int, bytes, str | None]:
         while True:
             connection, is_fresh = self._connection()
+            if method != "GET" and self._fence is not None and not self._fence():
+                raise Refused(UNREACHABLE, "NotLeading", "another operator may lead by now")
             self.calls += 1
             try:
                 connection.request(method, target, payload, headers)  # type: ignore[arg-type]
                 response = connection.getresponse()
-                return response.status, response.read(), response.getheader("Retry-After")
+                answer = response.status, response.read(), response.getheader("Retry-After")
             except (OSError, http.client.HTTPException) as error:
                 self.forget_connection()
-                if is_fresh or isinstance(error, TimeoutError):
-                    raise Refused(UNREACHABLE, "Unreachable", _words(error)) from None
+                if isinstance(error, TimeoutError):
+                    self._mine.patience_s = min(2 * self._patience(), self._patience_s[1])
+                elif not is_fresh:
+                    continue
+                raise Refused(UNREACHABLE, "Unreachable", _words(error)) from None
+            if self._patience() != self._patience_s[0]:
+                self._mine.patience_s = self._patience_s[0]
+                if connection.sock is not None:
+                    connection.sock.settimeout(self._mine.patience_s)
+            return answer
 
     # --- watching ----------------------------------------------------------------------------
 
@@ -133,7 +157,10 @@ class Client:
         headers = {"Accept": "application/json", "User-Agent": self._agent}
         if content_type:
             headers["Content-Type"] = content_type
-        return headers | self.access.headers()
+        try:
+            return headers | self.access.headers()
+        except (OSError, subprocess.SubprocessError, ValueError, LookupError) as error:
+            raise Refused(UNREACHABLE, "NoCredentials", f"no credentials: {error}") from None
 
     def _open(self, timeout_s: float) -> http.client.HTTPConnection:
         host, port = self.access.host, self.access.port
@@ -145,8 +172,12 @@ class Client:
         kept: http.client.HTTPConnection | None = getattr(self._mine, "connection", None)
         if kept is not None:
             return kept, False
-        made = self._mine.connection = self._open(CALL_TIMEOUT_S)
+        made = self._mine.connection = self._open(self._patience())
         return made, True
+
+    def _patience(self) -> float:
+        found: float = getattr(self._mine, "patience_s", self._patience_s[0])
+        return found
 
     def forget_connection(self) -> None:
         """Close this thread's connection; the next call opens another."""

@@ -6,6 +6,10 @@ at the event. Everything that can go wrong with a watch ends in watching again f
 version seen, or, when the server has forgotten it (410, in the answer or inside the stream), in
 listing again, which also finds what was deleted meanwhile. Events that come twice or too late are
 recognised by the resource version and dropped. It never writes.
+
+A connection that is open but silent is noticed: a watch is asked for in short turns, the server
+tells where it stands before it ends one (a bookmark), and whoever says nothing for `SILENCE_S` is
+left. A server that ends every watch at once, or forgets at once, is asked with growing pauses.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from __future__ import annotations
 import logging
 import random
 import threading
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -23,9 +28,10 @@ from paddlecloud.kube.refusals import GONE, Refused, refusal
 log = logging.getLogger(__name__)
 
 PAGE = "500"
-WATCH_S = 290  # the server ends a watch after about this long
-SILENCE_S = 100.0  # a bookmark comes about every minute; longer silence is a dead connection
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 10.0
+WATCH_S = 30  # the server ends a watch after this long at most, with a bookmark shortly before
+SILENCE_S = 35.0  # so a longer silence is a dead connection
+SHORT_S = 1.0  # a watch that ended sooner has not worked
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
 
 Key = tuple[str, str]  # namespace, name
 
@@ -37,8 +43,11 @@ def key_of(body: Json) -> Key:
 
 def version_of(body: Json) -> int:
     """Opaque by the letter, but a growing number in every API server there is."""
-    text = str(body["metadata"].get("resourceVersion") or "0")
-    return int(text) if text.isdecimal() else 0
+    return _number(str(body["metadata"].get("resourceVersion") or "0"))
+
+
+def _number(version: str) -> int:
+    return int(version) if version.isdecimal() else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,8 @@ class Informer:
         self._gone: dict[Key, int] = {}  # versions of deletions, against events that come late
         self._version = ""
         self._stream: Any = None
+        self._has_heard = False  # in this turn of watching
+        self._pause_s = 0.0
         self._stopped = threading.Event()
         self.listed = threading.Event()  # the copy is whole
         self.relists = 0
@@ -92,28 +103,33 @@ class Informer:
     # --- the thread --------------------------------------------------------------------------
 
     def _run(self) -> None:
-        pause_s = FIRST_PAUSE_S
         while not self._stopped.is_set():
+            began = time.monotonic()
+            least_s, self._has_heard = 0.0, False
             try:
                 if not self._version:
                     self._list()
                 self._watch()
-                pause_s = FIRST_PAUSE_S
             except Refused as error:
                 if error.is_gone:
                     self._version = ""
-                    continue
-                if self._stopped.is_set():
-                    return
-                log.warning("watching %s: %s", self._what.path, error.message)
-                wait_s = error.retry_after_s or pause_s
-                self._stopped.wait(wait_s * random.uniform(0.5, 1.0))
-                pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+                elif not self._stopped.is_set():
+                    log.warning("watching %s: %s", self._what.path, error.message)
+                least_s = error.retry_after_s or (0.0 if error.is_gone else FIRST_PAUSE_S)
             except Exception:
                 # An answer nobody thought of must not leave the operator blind.
                 log.exception("watching %s", self._what.path)
-                self._version = ""
-                self._stopped.wait(LONGEST_PAUSE_S)
+                self._version, least_s = "", LONGEST_PAUSE_S
+            self._pause(time.monotonic() - began, least_s)
+
+    def _pause(self, lasted_s: float, least_s: float) -> None:
+        """Before the next turn: not at all after a good one, longer each time after a short one."""
+        if lasted_s >= SHORT_S or self._has_heard:
+            self._pause_s = 0.0
+        wait_s = max(least_s, self._pause_s * random.uniform(0.5, 1.0))
+        self._pause_s = min(max(2 * self._pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
+        if wait_s > 0:
+            self._stopped.wait(wait_s)
 
     def _list(self) -> None:
         found: dict[Key, Json] = {}
@@ -153,6 +169,7 @@ class Informer:
                 return
             for event in stream.lines():
                 self._take(event)
+                self._has_heard = True
 
     def _take(self, event: Json) -> None:
         kind, body = event.get("type"), event.get("object")
@@ -160,12 +177,11 @@ class Informer:
             return
         if kind == "ERROR":
             raise refusal(int(body.get("code") or GONE), body)
-        if kind == "BOOKMARK":
-            self._version = body["metadata"]["resourceVersion"]
-            return
-        if self._keep(str(kind), body):
+        if kind != "BOOKMARK" and self._keep(str(kind), body):
             self._tell([body])
-        self._version = body["metadata"]["resourceVersion"]
+        # An old event that is repeated is no reason to go back.
+        if version_of(body) >= _number(self._version):
+            self._version = body["metadata"]["resourceVersion"]
 
     def _keep(self, kind: str, body: Json) -> bool:
         """Put the event into the copy; False for one that is older than what the copy knows."""

@@ -5,6 +5,10 @@
 work; nothing is correct only because of it, since all that the operator writes may be written
 twice. Times of others are never compared with our clock: a lease has expired when it has not
 changed for its duration as we measure it.
+
+`holds()` is for `Client.fence`: by the clock alone, so a process that was paused knows at once
+that another may lead. The client given here should be an impatient one (`PATIENCE_S`) and is not
+fenced: a call that hangs must not keep the holder from noticing.
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ from paddlecloud.kube.refusals import Refused
 log = logging.getLogger(__name__)
 
 GROUP_VERSION, PLURAL = "coordination.k8s.io/v1", "leases"
+PATIENCE_S = (1.5, 3.0)  # of its client
+SAFE = 0.8  # of the duration: so much earlier the holder stops than others begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,7 @@ class Lease:
         self._seen: tuple[str, float] = ("", 0.0)  # version, and when we first saw it
         self._held: Json | None = None
         self._thread: threading.Thread | None = None
+        self._held_until = 0.0
         self.leads = threading.Event()
 
     def hold(self, lost: Callable[[], None]) -> bool:
@@ -61,6 +68,10 @@ class Lease:
                 return True
             self._stopped.wait(self._times.renew_s)
         return False
+
+    def holds(self) -> bool:
+        """Whether nobody else can lead yet, as far as a clock can tell."""
+        return time.monotonic() < self._held_until
 
     def give_up(self) -> None:
         """End a wait in `hold`, and renewing. Safe to call from a signal handler."""
@@ -81,11 +92,9 @@ class Lease:
     # --- inside ------------------------------------------------------------------------------
 
     def _renew(self, lost: Callable[[], None]) -> None:
-        renewed_at = time.monotonic()
         while not self._stopped.wait(self._times.renew_s):
-            if self._try():
-                renewed_at = time.monotonic()
-            elif time.monotonic() - renewed_at > self._times.duration_s * 0.8:
+            is_renewed = self._held is not None and self._take(self._held)
+            if not is_renewed and not self._try() and not self.holds():
                 self.leads.clear()
                 lost()
                 return
@@ -98,13 +107,17 @@ class Lease:
                 log.warning("asking for the lease: %s", error.message)
                 return False
             found = {"metadata": {"namespace": self._namespace, "name": self._name}, "spec": {}}
-        if not self._may_take(found):
-            return False
+        return self._may_take(found) and self._take(found)
+
+    def _take(self, found: Json) -> bool:
+        """Write it as ours, if it still is as it was found."""
+        sent_at = time.monotonic()  # others begin to count later, when the server has it
         try:
             self._held = self._write(self._taken(found))
         except Refused as error:
-            log.info("another took the lease first: %s", error.message)
+            log.info("the lease was not written: %s", error.message)
             return False
+        self._held_until = sent_at + SAFE * self._times.duration_s
         return True
 
     def _may_take(self, found: Json) -> bool:

@@ -12,6 +12,7 @@ from paddlecloud.core.errors import PaddleCloudError
 
 UNREACHABLE = 0  # no answer at all
 GONE = 410
+LONGEST_WAIT_S = 60.0  # nobody is obeyed for longer
 
 
 class Refused(PaddleCloudError):
@@ -66,7 +67,8 @@ class Refused(PaddleCloudError):
 def refusal(status: int, body: Mapping[str, Any] | None, retry_after: str | None = None) -> Refused:
     """The error a `Status` object (or its lack) means."""
     body = body or {}
-    seconds = float(retry_after) if retry_after and retry_after.isdecimal() else None
+    is_number = bool(retry_after) and str(retry_after).isdecimal()
+    seconds = min(float(retry_after or 0), LONGEST_WAIT_S) if is_number else None
     details = body.get("details")
     causes = (details.get("causes") if isinstance(details, Mapping) else None) or ()
     return Refused(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -37,6 +38,8 @@ def client(script: Script) -> Iterator[Client]:
             body = json.loads(text) if text else None
             script.seen.append((self.command, self.path, body, dict(self.headers)))
             answer = script.answers.pop(0)
+            if callable(answer):
+                answer = answer()
             if answer is None:
                 self.close_connection = True
                 return
@@ -124,6 +127,47 @@ def test_gives_up_when_a_fresh_connection_gets_no_answer(client, script):
     with pytest.raises(Refused) as caught:
         client.get("/api/v1/x")
     assert caught.value.status == 0
+
+
+def test_leaves_a_server_that_says_nothing_and_is_more_patient_next_time(client, script):
+    client._patience_s = (0.1, 0.3)
+    script.answers = [lambda: time.sleep(1), lambda: time.sleep(1), (200, {}, {}), (200, {}, {})]
+    waited = []
+    for _ in range(2):
+        began = time.monotonic()
+        with pytest.raises(Refused):
+            client.get("/api/v1/x")
+        waited.append(time.monotonic() - began)
+    assert 0.1 <= waited[0] < 0.2 <= waited[1] < 0.9
+    client.get("/api/v1/x")
+    assert client._patience() == 0.1
+
+
+def test_sends_no_write_from_behind_the_fence(client, script):
+    client._fence = lambda: False
+    script.answers = [(200, {"n": 1}, {})]
+    for write in (client.create, client.replace, client.patch):
+        with pytest.raises(Refused) as caught:
+            write("/api/v1/x", {})
+        assert caught.value.reason == "NotLeading"
+    with pytest.raises(Refused):
+        client.delete("/api/v1/x")
+    assert client.get("/api/v1/x") == {"n": 1}
+    assert len(script.seen) == 1
+
+
+def test_names_credentials_that_cannot_be_had(client, tmp_path):
+    client.access.token_file = tmp_path / "gone"
+    with pytest.raises(Refused) as caught:
+        client.get("/api/v1/x")
+    assert "no credentials" in caught.value.message
+
+
+def test_obeys_nobody_for_ever(client, script):
+    script.answers = [(429, {}, {"Retry-After": "86400"})]
+    with pytest.raises(Refused) as caught:
+        client.get("/api/v1/x")
+    assert caught.value.retry_after_s == 60
 
 
 def test_streams_lines_and_refuses_a_cut_one(client, script):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import contextmanager
 from typing import Any
 
@@ -166,3 +167,41 @@ def test_sees_its_own_writes_at_once():
     informer.learn(thing("a", 9, n=1))
     informer.learn(thing("a", 8, n=2))
     assert informer.find(("ns", "a"))["n"] == 1
+
+
+def test_does_not_go_back_when_an_old_event_comes_again():
+    _, client, _ = follow(
+        page(5), [event("ADDED", "a", 8), event("ADDED", "b", 9), event("ADDED", "a", 8)], []
+    )
+    assert client.asked[2]["resourceVersion"] == "9"
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [page(5), *[[]] * 5],
+        [one for _ in range(5) for one in (page(5), Refused(410, "Expired", ""))],
+        [Refused(500, "InternalError", "")] * 5,
+    ],
+    ids=["watches that end at once", "history forgotten at once", "no list"],
+)
+def test_asks_with_growing_pauses(answers, monkeypatch):
+    waits: list[float] = []
+    event_wait = threading.Event.wait
+
+    def wait(self, timeout=None):
+        if threading.current_thread().name.startswith("watch") and timeout and timeout < 10:
+            waits.append(timeout)
+            return self.is_set()
+        return event_wait(self, timeout)
+
+    monkeypatch.setattr(threading.Event, "wait", wait)
+    follow(*answers)
+    assert len(waits) >= 4
+    assert waits[3] > 2 * waits[0]
+
+
+def test_obeys_when_told_how_long_to_wait():
+    began = time.monotonic()
+    follow(page(5), Refused(429, "TooManyRequests", "", retry_after_s=0.3), [])
+    assert time.monotonic() - began >= 0.3

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import threading
+import time
 from typing import Any
 
 from paddlecloud.kube.leases import Lease, LeaseTimes
@@ -18,7 +19,7 @@ class OneLease:
         self.body: dict[str, Any] | None = None
         self.version = 0
         self.is_cut = False
-        self.writes = 0
+        self.writes = self.gets = 0
 
     def _check(self) -> None:
         if self.is_cut:
@@ -26,6 +27,7 @@ class OneLease:
 
     def get(self, path: str) -> dict[str, Any]:
         with self.lock:
+            self.gets += 1
             self._check()
             if self.body is None:
                 raise Refused(404, "NotFound", "")
@@ -101,6 +103,59 @@ def test_says_when_it_is_lost():
     server.is_cut = True
     assert lost.wait(5)
     assert not one.leads.is_set()
+    one.stop()
+
+
+def test_knows_by_the_clock_alone_that_another_may_lead():
+    server = OneLease()
+    one = lease(server, "one")
+    assert not one.holds()
+    assert one._try()
+    assert one.holds()
+    ends_at = time.monotonic() + QUICK.duration_s
+    while one.holds():  # nobody renews it, as in a process that is paused
+        assert time.monotonic() < ends_at, "it holds longer than others wait"
+
+
+def test_counts_from_when_a_renewal_was_sent():
+    server = OneLease()
+    one = lease(server, "one")
+
+    def slow(body: dict[str, Any]) -> dict[str, Any]:
+        time.sleep(0.9)  # longer than the holder may hold, shorter than others wait
+        return OneLease._put(server, body)
+
+    server._put = slow
+    assert one._try()
+    assert not one.holds()
+
+
+def test_renews_with_one_call():
+    server = OneLease()
+    one = lease(server, "one")
+    one.hold(never)
+    server.gets = 0
+    before = server.writes
+    deadline = time.monotonic() + 5
+    while server.writes < before + 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert server.gets == 0
+    one.stop()
+
+
+def test_goes_on_when_the_answer_to_a_renewal_was_lost():
+    server = OneLease()
+    one = lease(server, "one")
+    one.hold(never)
+    with server.lock:
+        server._put(server.body)  # the version is another than the holder knows
+        before = server.writes
+    deadline = time.monotonic() + 5
+    while server.writes < before + 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert one.holds()
     one.stop()
 
 
