@@ -1,4 +1,4 @@
-"""`paddlecloud get jobs|workers|quota`: the tables of the first client, and wider ones.
+"""`paddlecloud get jobs|workers|quota|registry`: the tables of the first client, and wider ones.
 
 The default columns are those of the usage manual; `-o wide` says more, `--watch` stays.
 """
@@ -17,11 +17,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from paddlecloud.wire.shapes import JobShape, ReplicaShape
 
-USAGE = "paddlecloud get [options] jobs | workers JOB | quota"
+USAGE = "paddlecloud get [options] jobs | workers JOB | quota | registry"
 HELP = """
   jobs          running and waiting jobs, with -a also the ended ones
   workers JOB   the replicas of a job, with -a also earlier attempts
   quota         your limits; -o wide shows what is used of them
+  registry      your logins to registries of images; -o wide shows where and as whom
 
 Examples:
   paddlecloud get jobs
@@ -51,9 +52,13 @@ def run(session: Session) -> int:
         return _show(session, lambda: _workers(session, rest[0]))
     if what == "quota":
         return _quota(session)
+    if what in ("registry", "registries"):
+        from paddlecloud.cli.registry import show
+
+        return show(session)
     from paddlecloud.forms.faults import nearest
 
-    near = nearest(what, ("jobs", "workers", "quota"))
+    near = nearest(what, ("jobs", "workers", "quota", "registry"))
     advice = f". Did you mean {near}?" if near else ""
     raise InvalidInput(f"get cannot list {what}{advice}", hint=f"usage: {USAGE}")
 

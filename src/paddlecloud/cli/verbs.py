@@ -16,7 +16,7 @@ GROUPS = (JOBS, FILES, PLATFORM, ADMIN, CLIENT)
 # verb: (module in paddlecloud.cli, group, summary)
 VERBS: dict[str, tuple[str, str, str]] = {
     "submit": ("submit", JOBS, "start a job from a package"),
-    "get": ("get", JOBS, "list jobs, the workers of a job, or quota"),
+    "get": ("get", JOBS, "list jobs, the workers of a job, quota or registries"),
     "jobs": ("jobs", JOBS, "list running jobs by namespace"),
     "logs": ("logs", JOBS, "print or follow what a job prints"),
     "describe": ("describe", JOBS, "all about one job, and why it failed"),
@@ -27,6 +27,8 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "job": ("job.verb", JOBS, "the second client: train, state, list, info, kill, rerun, replace"),
     "algo": ("algo", JOBS, "the experiments that jobs of the second client belong to"),
     "kill": ("kill", JOBS, "stop a job, and with -rm forget it"),
+    "registry": ("registry", JOBS, "keep logins to registries of images, for jobs to pull with"),
+    "delete": ("delete", JOBS, "forget a registry"),
     "pfs": ("pfs.verb", FILES, "copy, list, compare and remove files under /pfs"),
     "ls": ("pfs.old_ls", FILES, "list files, as the first client did"),
     "cp": ("pfs.old_cp", FILES, "copy files and folders, as the first client did"),
@@ -89,7 +91,7 @@ ELSEWHERE = {
     "share": "paddlecloud publish PATH",
     "list": "paddlecloud get jobs",
     "ps": "paddlecloud get jobs",
-    "delete": "paddlecloud kill -rm JOB",
+    "remove": "paddlecloud kill -rm JOB",
     "stop": "paddlecloud kill JOB, or paddlecloud down",
     "start": "paddlecloud up",
     "run": "paddlecloud submit",

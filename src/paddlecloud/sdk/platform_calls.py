@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         TokenInfoShape,
     )
     from paddlecloud.wire.published import PublicationShape
+    from paddlecloud.wire.registry_shapes import RegistryShape
     from paddlecloud.wire.shapes import (
         AccountShape,
         QuotaShape,
@@ -191,6 +192,22 @@ class PlatformCalls(GroupCalls):
 
     def remove_runtime(self, name: str) -> None:
         self._change("DELETE", routes.fill(routes.RUNTIME, name=name), None)
+
+    # --- registries of images --------------------------------------------------------------
+
+    def registries(self) -> list[RegistryShape]:
+        """Your logins, without their passwords."""
+        return self._items(routes.REGISTRIES)
+
+    def save_registry(
+        self, name: str, *, server: str, username: str, password: str
+    ) -> RegistryShape:
+        """Keep a login for jobs whose `registry` is this name, or replace it."""
+        form = {"name": name, "server": server, "username": username, "password": password}
+        return self._change("POST", routes.REGISTRIES, form)
+
+    def delete_registry(self, name: str) -> None:
+        self._change("DELETE", routes.fill(routes.REGISTRY, name=name), None)
 
     # --- files -----------------------------------------------------------------------------
 

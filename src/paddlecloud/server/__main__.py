@@ -78,7 +78,7 @@ def _run(bootstrap: str | None) -> int:
         starting.set_up_django(chosen)
         from paddlecloud.server import file_server, serving
         from paddlecloud.server.process import here
-        from paddlecloud.server.services import continuity, packages, telling
+        from paddlecloud.server.services import continuity, packages, registries, telling
         from paddlecloud.server.services.mirroring import Mirror
 
         sock = serving.listen(chosen)
@@ -96,6 +96,7 @@ def _run(bootstrap: str | None) -> int:
         for mirror in mirrors:
             mirror.start()
         process.feeder.start()
+        registries.tell_all()
         packages.keep_tidy()
         # Last: it takes a core for a moment, and whoever connects to it meanwhile just waits.
         process.files.start(serving.own_url(chosen, sock), serving.tls_files(chosen))

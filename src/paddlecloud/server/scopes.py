@@ -20,6 +20,7 @@ _WORKING = (
     routes.ALGORITHMS,
     routes.PFS,
     routes.V1_JOBS,
+    routes.V1_TRAINING_JOBS,
     routes.V1_FILE,
     routes.V1_PFS,
     routes.JOB_SERVICE.rstrip("/"),

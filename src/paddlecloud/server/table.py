@@ -8,6 +8,7 @@ from paddlecloud.server import (
     table_job_service,
     table_pfs,
     table_publishing,
+    table_registries,
     table_v1,
     table_v2,
 )
@@ -20,6 +21,7 @@ TABLE = Table(
         *table_groups.ROUTES,
         *table_job_service.ROUTES,
         *table_publishing.ROUTES,
+        *table_registries.ROUTES,
         *table_pfs.ROUTES,
         *table_v1.ROUTES,
     ]

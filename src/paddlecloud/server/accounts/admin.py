@@ -1,5 +1,5 @@
 """Accounts, limits and tokens in the admin site. Tokens are only shown and revoked here, access
-keys only shown."""
+keys and registries only shown."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from paddlecloud.server.accounts.models import (
     ClientCertificate,
     FailedLogins,
     Quota,
+    Registry,
 )
 from paddlecloud.server.looking_only import RemovableModel, ShownModel
 from paddlecloud.server.services import accounts, credentials, groups, telling
@@ -136,6 +137,15 @@ class AccessKeyAdmin(ShownModel):
     list_filter = ("scope",)
     search_fields = ("account__username", "ak", "name")
     exclude = ("sealed", "previous")
+
+
+@admin.register(Registry)
+class RegistryAdmin(ShownModel):
+    """To look at; `paddlecloud delete registry NAME` removes one."""
+
+    list_display = ("name", "account", "server", "username")
+    search_fields = ("account__username", "name", "server")
+    exclude = ("sealed",)
 
 
 @admin.register(FailedLogins)

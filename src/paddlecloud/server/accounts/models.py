@@ -111,6 +111,25 @@ class AccessKey(models.Model):
         return f"{self.ak} of {self.account}"
 
 
+class Registry(models.Model):
+    """A login to a registry of images. The password is kept sealed: clusters need it back."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="registries")
+    name = models.CharField(max_length=63)
+    server = models.CharField(max_length=255)
+    username = models.CharField(max_length=255)
+    sealed = models.TextField()  # server.sealing, about "registry <account id> <name>"
+    created_at = models.FloatField(default=time.time)
+    changed_at = models.FloatField(default=time.time)
+
+    class Meta:
+        verbose_name_plural = "registries"
+        constraints = [models.UniqueConstraint(fields=["account", "name"], name="one_registry")]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.account}"
+
+
 class SeenNonce(models.Model):
     """A request that was proven once and is not to be proven again while it could be."""
 

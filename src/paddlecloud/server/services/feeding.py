@@ -26,6 +26,7 @@ from paddlecloud.server.services import (
     mirroring,
     moving,
     packages,
+    registries,
     tokens,
     workspaces,
 )
@@ -109,7 +110,10 @@ class Feeder:
 
     def _put(self, engine: Engine, job: Job) -> None:
         try:
-            engine.put(job_run(job))
+            run = job_run(job)
+            if run.spec.registry:
+                registries.tell(engine, job.account_id, job.account.username)
+            engine.put(run)
         except Exception:
             if not job.cancel_asked:
                 raise

@@ -39,6 +39,7 @@ from paddlecloud.server.services import (
     locating,
     packages,
     quotas,
+    registries,
     sharing,
     workspaces,
 )
@@ -80,7 +81,7 @@ def read_spec(caller: Principal, body: dict[str, Any], *, needs_package: bool = 
     if needs_package or spec.package:
         spec = _settle_package(caller, spec)
     within_s = process.configuration.engines.answer_within_s
-    spec = _settle_group(caller, spec)
+    spec = registries.settle(caller, _settle_group(caller, spec), engine)
     faults = process.asking.ask(within_s, f"the engine of {spec.cluster}", engine.check, spec)
     _refuse(faults, "paddlecloud status shows what this platform has")
     algorithms.check(caller, spec)
@@ -230,6 +231,8 @@ def _commit(request: Request, spec: JobSpec) -> Job:
     )
     sharing.share(job, spec)
     note(job, "Submitted", f"submitted by {caller.name}", now)
+    if unused := registries.unused_note(spec, here().engines.engine(spec.cluster)):
+        note(job, "RegistryUnused", unused, now)
     idempotency.keep(request, 201, job_id=job.id)
     announce(caller.account_id, job.id, job.revision)
     return job
