@@ -13,6 +13,7 @@ from dataclasses import replace
 from paddlecloud.scheduling.groups import Groups
 from paddlecloud.scheduling.ordering import queue_key
 from paddlecloud.scheduling.placement import (
+    Batch,
     Room,
     Vector,
     covers,
@@ -40,6 +41,8 @@ from paddlecloud.scheduling.reservations import Release, Reservation, begun_at, 
 from paddlecloud.scheduling.snapshot import JobView, Snapshot
 from paddlecloud.scheduling.verdicts import PLAIN, Applicant, Cause, Purse, Verdict, is_waiting
 
+Batches = tuple[Batch, ...]
+
 
 class Desk:
     def __init__(self, snapshot: Snapshot) -> None:
@@ -62,30 +65,33 @@ class Desk:
         self.free: Vector = (0, 0, 0)  # the sum of `room`
         self._beside_head: Room | None = None  # `head.limit(room)`, until either changes
         self._open_room: Room | None = None  # what is free and promised to nobody
+        self._fits_empty: dict[Batches, bool] = {}
         self.forget_reservations()
-        self._count_free()
         holders = [view for view in snapshot.jobs if not is_waiting(view) or view.is_leaving]
         for view in sorted(holders, key=lambda view: (begun_at(view), queue_key(view))):
             held = held_by(view, self.room)
             claimed = claim_of(view, total_of(held.values()))
             self._occupy(Release(view, held, claimed, ends_at(view, self.now), begun_at(view)))
+        # An over-full node takes nothing away from the others.
+        self.free = total_of(tuple(max(0, part) for part in free) for free in self.room.values())
 
     def _occupy(self, release: Release) -> None:
         self.running.append(release)
-        take(self.room, release.held)
+        for node, amount in release.held.items():
+            if node in self.room:
+                before = self.room[node]
+                after = self.room[node] = minus(before, amount)
+                self.free = tuple(
+                    free - max(0, had) + max(0, has)
+                    for free, had, has in zip(self.free, before, after, strict=True)
+                )
         for key in self.purses_of(release.view):
             self.purses[key] = minus(self.purses[key], release.claim)
         self.groups.occupy(release.view, release.claim)
-        self._count_free()
+        self._beside_head = self._open_room = None
 
     def purses_of(self, view: JobView) -> list[Purse]:
         return [key for key in (view.account_id, view.group) if key in self.purses]
-
-    def _count_free(self) -> None:
-        self._beside_head = None
-        self._open_room = None
-        # An over-full node takes nothing away from the others.
-        self.free = total_of(tuple(max(0, part) for part in free) for free in self.room.values())
 
     def forget_reservations(self) -> None:
         self.head: Reservation | None = None
@@ -97,6 +103,7 @@ class Desk:
         self._pool_waiters: dict[str, JobView] = {}  # the first of each group, for the pool
         self._pool_head: tuple[JobView, Vector] | None = None  # the first of all, what it lacks
         self._beside_head = self._open_room = None
+        self._misfits: set[Batches] = set()  # while reservations stand, room only becomes less
         self.groups.forget_promises()
 
     @property
@@ -110,7 +117,7 @@ class Desk:
         """What becomes of this job if it is next; changes nothing."""
         if job.view.is_leaving:
             return PLAIN[Cause.STOPPING]
-        has_room = covers(self.free, job.need) and place(job.least, self._open()) is not None
+        has_room = covers(self.free, job.need) and self._has_room(job.least)
         if not has_room and self._is_too_big(job):
             return PLAIN[Cause.TOO_BIG]
         over = self._judge_limits(job) or self._judge_pool(job, job.claim)
@@ -123,10 +130,21 @@ class Desk:
             return PLAIN[Cause.NO_ROOM]
         return Verdict(cause=Cause.RECLAIMING, stops=stops)
 
+    def _has_room(self, batches: Batches) -> bool:
+        """Jobs of one shape are many in a long queue, and nodes may be many too."""
+        if batches in self._misfits:
+            return False
+        if place(batches, self._open()) is not None:
+            return True
+        self._misfits.add(batches)
+        return False
+
     def _is_too_big(self, job: Applicant) -> bool:
         if not covers(self.cluster, job.need):
             return True
-        return len(self.empty) != 1 and place(job.least, self.empty) is None
+        if job.least not in self._fits_empty:
+            self._fits_empty[job.least] = place(job.least, self.empty) is not None
+        return not self._fits_empty[job.least]
 
     def _judge_limits(self, job: Applicant) -> Verdict | None:
         for key in self.purses_of(job.view):

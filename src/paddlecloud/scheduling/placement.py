@@ -20,6 +20,7 @@ Room = dict[str, Vector]  # what is free on each node, in the order nodes are tr
 Held = Mapping[str, Vector]  # what one job holds on each node
 
 RESOURCES = ("cpu", "memory", "gpu")
+ANYWHERE: Mapping[Role, frozenset[str]] = {}
 UNBOUNDED = 1 << 62
 
 
@@ -29,6 +30,7 @@ class Batch(NamedTuple):
     role: Role
     each: Vector
     wanted: int
+    where: frozenset[str] | None = None  # the nodes that may take them; None: all
 
 
 def vector(resources: Resources) -> Vector:
@@ -70,13 +72,19 @@ def total_of(vectors: Iterable[Vector]) -> Vector:
     return total
 
 
-def batches_of(spec: JobSpec, trainers: int, cluster: Vector = (0, 0, 0)) -> tuple[Batch, ...]:
+def batches_of(
+    spec: JobSpec,
+    trainers: int,
+    cluster: Vector = (0, 0, 0),
+    where: Mapping[Role, frozenset[str]] = ANYWHERE,
+) -> tuple[Batch, ...]:
     """The replicas of the job at that size, those that are hardest to place first."""
     batches = []
     for spec_role in spec.roles:
         role, need = spec_role.role, spec_role.resources
         count = trainers if role is Role.TRAINER else spec_role.replicas
-        batches.append(Batch(role, (need.cpu_milli, need.memory_bytes, need.gpu), count))
+        each = (need.cpu_milli, need.memory_bytes, need.gpu)
+        batches.append(Batch(role, each, count, where.get(role)))
     if len(batches) > 1:
         batches.sort(key=lambda batch: (-_share(batch.each, cluster), batch.role))
     return tuple(batches)
@@ -85,14 +93,14 @@ def batches_of(spec: JobSpec, trainers: int, cluster: Vector = (0, 0, 0)) -> tup
 def resized(batches: Sequence[Batch], trainers: int) -> tuple[Batch, ...]:
     """The same job with another number of trainers."""
     return tuple(
-        Batch(role, each, trainers if role is Role.TRAINER else wanted)
-        for role, each, wanted in batches
+        Batch(role, each, trainers if role is Role.TRAINER else wanted, where)
+        for role, each, wanted, where in batches
     )
 
 
 def total_need(batches: Iterable[Batch]) -> Vector:
     cpu = memory = gpu = 0
-    for _, (each_cpu, each_memory, each_gpu), wanted in batches:
+    for _, (each_cpu, each_memory, each_gpu), wanted, _ in batches:
         cpu += each_cpu * wanted
         memory += each_memory * wanted
         gpu += each_gpu * wanted
@@ -116,16 +124,25 @@ def copies(each: Vector, have: Vector) -> int:
 
 def place(batches: Sequence[Batch], room: Room) -> tuple[Placed, ...] | None:
     """Where every replica would go, or None when not all of them fit."""
-    free = dict(room)
+    used: Room = {}  # the nodes that an earlier batch has taken from
     placed: list[Placed] = []
-    for role, each, wanted in batches:
+    for role, each, wanted, where in batches:
         left = wanted
-        for node, have in free.items():
+        needs = [(index, need) for index, need in enumerate(each) if need > 0]
+        for node, have in room.items():
             if not left:
                 break
-            count = min(left, copies(each, have))
-            if count:
-                free[node] = minus(have, times(each, count))
+            if where is not None and node not in where:
+                continue
+            if used and node in used:
+                have = used[node]
+            count = left
+            for index, need in needs:  # `copies`, without a call for every node
+                count = min(count, have[index] // need)
+                if count <= 0:
+                    break
+            else:
+                used[node] = minus(have, times(each, count))
                 placed.append(Placed(role, node, count))
                 left -= count
         if left:
@@ -137,9 +154,11 @@ def placeable(batches: Sequence[Batch], room: Room) -> int:
     """How many of the replicas fit, largest first: for words about a job that does not fit."""
     free = dict(room)
     fitting = 0
-    for _, each, wanted in batches:
+    for _, each, wanted, where in batches:
         left = wanted
         for node, have in free.items():
+            if where is not None and node not in where:
+                continue
             count = min(left, copies(each, have))
             free[node] = minus(have, times(each, count))
             left -= count

@@ -73,6 +73,8 @@ class Words:
 
     def _too_big(self, view: JobView) -> str:
         found = misfits(view.spec, self._snapshot.nodes)
+        if not found:  # only its choice of nodes stands in the way
+            return "can never start: the nodes it may run on could not hold all its replicas"
         together = next((each for each in found if each.sentence.startswith("needs")), found[0])
         return f"can never start: {together.sentence}"
 

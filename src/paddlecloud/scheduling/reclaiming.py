@@ -58,9 +58,12 @@ def choose(
             view.job_id,
         )
 
-    while place(batches, room) is None:
-        if not left:
-            return None
+    for release in candidates:
+        give(room, release.held)
+    if place(batches, room) is None:
+        return None
+    room = dict(due)
+    while place(batches, room) is None and left:
         pick = min(left, key=key)
         left.remove(pick)
         given[pick.view.group] = plus(given.get(pick.view.group, NOTHING), pick.claim)

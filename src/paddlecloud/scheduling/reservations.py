@@ -20,7 +20,7 @@ Used for the nodes of a cluster and, in the same words, for the quota of an acco
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from paddlecloud.scheduling.placement import (
@@ -28,6 +28,7 @@ from paddlecloud.scheduling.placement import (
     Held,
     Room,
     Vector,
+    covers,
     give,
     held_in,
     place,
@@ -112,16 +113,18 @@ def _by_time(
     room: Room,
     by_end: Sequence[tuple[Release, Held]],
 ) -> Reservation | None:
-    later = dict(room)
-    for index, (release, held) in enumerate(by_end):
-        if release.ends_at == math.inf:
-            return None
-        give(later, held)
-        if index + 1 < len(by_end) and by_end[index + 1][0].ends_at == release.ends_at:
-            continue
-        if place(batches, later) is not None:
-            return Reservation(owner, release.ends_at, _beside(batches, later))
-    return None
+    ends = sorted({release.ends_at for release, _ in by_end if release.ends_at < math.inf})
+    if not ends:
+        return None
+
+    def room_at(index: int) -> Room:
+        ended = (held for release, held in by_end if release.ends_at <= ends[index])
+        return _given(room, ended)
+
+    index = _first(len(ends), lambda index: place(batches, room_at(index)) is not None)
+    if index is None:
+        return None
+    return Reservation(owner, ends[index], _beside(batches, room_at(index)))
 
 
 def _by_age(
@@ -130,24 +133,58 @@ def _by_age(
     room: Room,
     by_age: Sequence[tuple[Release, Held]],
 ) -> Reservation:
-    later = dict(room)
-    needed: list[Held] = []
-    for _, held in by_age:
-        give(later, held)
-        needed.append(held)
-        if place(batches, later) is not None:
-            break
+    helds = [held for _, held in by_age]
+
+    def fits(index: int) -> bool:
+        return place(batches, _given(room, helds[: index + 1])) is not None
+
+    index = _first(len(helds), fits)
+    needed = helds if index is None else helds[: index + 1]
+    later = _given(room, needed)
+    used = _used(batches, later)
     # Those whose end does not help the head are not waited for: what they hold is not promised.
     for held in reversed(needed[:-1]):
         take(later, held)
-        if place(batches, later) is None:
+        if used is not None and all(
+            covers(later[node], used[node]) for node in held if node in used
+        ):
+            continue  # the head would not lie there
+        found = _used(batches, later)
+        if found is None:
             give(later, held)
+        else:
+            used = found
     return Reservation(owner, math.inf, _beside(batches, later))
+
+
+def _given(room: Room, helds: Iterable[Held]) -> Room:
+    """The room when these have been given back."""
+    later = dict(room)
+    for held in helds:
+        give(later, held)
+    return later
+
+
+def _first(count: int, is_enough: Callable[[int], bool]) -> int | None:
+    """The first number below `count` that is enough, given that more is never less."""
+    if not count or not is_enough(count - 1):
+        return None
+    least, most = 0, count - 1
+    while least < most:
+        middle = (least + most) // 2
+        if is_enough(middle):
+            most = middle
+        else:
+            least = middle + 1
+    return most
+
+
+def _used(batches: Sequence[Batch], room: Room) -> Held | None:
+    placed = place(batches, room)
+    return None if placed is None else held_in(batches, placed)
 
 
 def _beside(batches: Sequence[Batch], room: Room) -> Room:
     left = dict(room)
-    placed = place(batches, left)
-    if placed is not None:
-        take(left, held_in(batches, placed))
+    take(left, _used(batches, left) or {})
     return left

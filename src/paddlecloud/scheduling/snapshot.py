@@ -70,6 +70,7 @@ class JobView:
     remaining_s: float | None = None  # reported by the job or bounded by its wall time
     released: bool = False  # being ended: still holds what it holds, wants nothing more
     placed: tuple[Placed, ...] = ()  # where its replicas are, those still to be made included
+    where: Mapping[Role, frozenset[str]] = field(default_factory=dict)  # roles not on every node
 
     @property
     def group(self) -> str:

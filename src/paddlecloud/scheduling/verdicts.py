@@ -71,7 +71,7 @@ class Applicant:
         self.view = view
         self.smallest = max(1, trainers.min_replicas)
         self.most = max(self.smallest, trainers.max_replicas)
-        self.least = batches_of(view.spec, self.smallest, cluster)
+        self.least = batches_of(view.spec, self.smallest, cluster, view.where)
         self.need = total_need(self.least)  # at its smallest size, as all that follows
         self.claim = claim(self.least)
         self.ends_at = ends_at(view, now)  # if it starts now
