@@ -29,6 +29,7 @@ JOB_ID_LABEL = "paddlepaddle.org/job-id"  # the platform's own
 RUN_LABEL = "paddlepaddle.org/run"
 ACCOUNT_ANNOTATION = "paddlepaddle.org/account"  # a user's name as typed; on namespaces too
 JOB_NAME_ANNOTATION = "paddlepaddle.org/job-name"  # as typed
+SUBMITTED_ANNOTATION = "paddlepaddle.org/submitted-at"  # unix seconds; a re-run's own
 ARCHIVE_ANNOTATION = "paddlepaddle.org/archive"  # "true": logs are stored, see LOG_FINALIZER
 
 # --- orders on a custom resource -----------------------------------------------------------------
@@ -38,7 +39,13 @@ CANCEL_ANNOTATION = "paddlepaddle.org/cancel"
 # A JSON list of {role, index, attempt, host, at}: replicas that are to run on other nodes.
 MOVES_ANNOTATION = "paddlepaddle.org/moves"
 
+# --- on events -----------------------------------------------------------------------------------
+
+REPLICA_ANNOTATION = "paddlepaddle.org/replica"  # whom it is about: trainer-0
+
 # --- on namespaces -------------------------------------------------------------------------------
+
+ACCOUNT_ID_ANNOTATION = "paddlepaddle.org/account-id"  # the platform's number of the account
 
 # A JSON object of cpu, memory, gpu and replicas in quantities of Kubernetes.
 QUOTA_ANNOTATION = "paddlepaddle.org/quota"

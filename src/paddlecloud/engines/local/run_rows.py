@@ -5,7 +5,6 @@ Called by `store` only; it touches no database.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,22 +24,12 @@ create table if not exists runs (
   status text not null, replicas text not null default '[]', first_started_at real,
   primary key (job_id, run));
 create index if not exists runs_live on runs (live) where live;
-create table if not exists changes (
-  cursor integer primary key autoincrement, job_id text not null, run integer not null,
-  at real not null, status text, replicas text, granted integer not null default 0,
-  event text, told text);
-create unique index if not exists changes_told on changes (job_id, run, told);
 create table if not exists moves (
   job_id text not null, run integer not null, moves text not null, primary key (job_id, run));
 create table if not exists preemptions (
   job_id text not null, run integer not null, times integer not null, at real not null,
   trainers integer not null, primary key (job_id, run));
-create table if not exists facts (name text primary key, value text not null);
 """
-
-
-def dumps(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
 
 
 def job_to_json(job: JobRun) -> dict[str, Any]:

@@ -7,30 +7,18 @@ the log that `watch` reads. Survives kill -9 at any moment (WAL; each method is 
 from __future__ import annotations
 
 import json
-import sqlite3
-import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from secrets import token_hex
 
 from paddlecloud.core.actions import Event, Grant, Status
 from paddlecloud.core.observed import Move, ReplicaObserved
 from paddlecloud.core.phases import TERMINAL, Phase
-from paddlecloud.core.status_json import (
-    event_from_json,
-    event_to_json,
-    replica_from_json,
-    replica_to_json,
-    status_from_json,
-    status_to_json,
-)
+from paddlecloud.core.status_json import replica_to_json, status_from_json, status_to_json
+from paddlecloud.engines.changes import ChangeLog, dumps
 from paddlecloud.engines.local.run_rows import (
     SCHEMA,
     Placed,
-    dumps,
     job_from_json,
     job_to_json,
     moves_from_json,
@@ -39,22 +27,12 @@ from paddlecloud.engines.local.run_rows import (
 from paddlecloud.engines.protocols import Change, History, JobRun
 from paddlecloud.engines.reconcile import Preempted, RunRecord
 
-# How many told changes are kept behind the slowest watcher's cursor.
-_KEEP_CHANGES = 20_000
-_BUSY_TIMEOUT_S = 10
-
 
 class Store:
     def __init__(self, path: Path) -> None:
-        self._lock = threading.Lock()
-        self._told = threading.Condition()
-        self._db = sqlite3.connect(
-            path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
-        )
-        self._db.execute("pragma journal_mode=wal")
-        self._db.execute("pragma synchronous=normal")
-        self._db.executescript(SCHEMA)
-        self._db.execute("insert or ignore into facts values ('epoch', ?)", (token_hex(16),))
+        self._log = ChangeLog(path, SCHEMA)
+        self._lock, self._db = self._log.lock, self._log.db
+        self._transaction = self._log.transaction
         # Runs that have not ended, kept decoded: the loop and the planner read them all the time.
         self._live: dict[str, RunRecord] = {}
         self._networks: dict[str, int] = {}
@@ -79,21 +57,7 @@ class Store:
             self._gpus[record.job.job_id] = json.loads(row[8])
 
     def close(self) -> None:
-        with self._lock:
-            self._db.close()
-        with self._told:
-            self._told.notify_all()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            self._db.execute("begin immediate")
-            try:
-                yield self._db
-            except BaseException:
-                self._db.execute("rollback")
-                raise
-            self._db.execute("commit")
+        self._log.close()
 
     # --- runs -------------------------------------------------------------------------------
 
@@ -225,7 +189,7 @@ class Store:
             db.execute("delete from runs where job_id = ?", (job_id,))
             db.execute("delete from moves where job_id = ?", (job_id,))
             db.execute("delete from preemptions where job_id = ?", (job_id,))
-            db.execute("delete from changes where job_id = ?", (job_id,))
+            self._log.forget(job_id)
             db.execute("delete from facts where name = ?", (f"forget {job_id}",))
             self._drop_live(job_id)
 
@@ -279,13 +243,9 @@ class Store:
                         job.run,
                     ),
                 )
-            told = self._tell_events(db, job, events)
+            told = self._log.tell_events(job.job_id, job.run, events)
             if changed:
-                db.execute(
-                    "insert into changes (job_id, run, at, status, replicas, granted)"
-                    " values (?, ?, ?, ?, ?, ?)",
-                    (job.job_id, job.run, time.time(), status_text, replicas_text, before[2]),
-                )
+                self._log.tell_status(job.job_id, job.run, status_text, replicas_text, before[2])
                 if ended:
                     self._drop_live(job.job_id)
                 else:
@@ -293,76 +253,20 @@ class Store:
                         self._live[job.job_id], status=status, first_started_at=first_started_at
                     )
         if changed or told:
-            self._notify()
+            self._log.notify()
 
     def tell(self, job: JobRun, events: Sequence[Event]) -> None:
-        with self._transaction() as db:
-            told = self._tell_events(db, job, events)
+        with self._transaction():
+            told = self._log.tell_events(job.job_id, job.run, events)
         if told:
-            self._notify()
-
-    def _tell_events(self, db: sqlite3.Connection, job: JobRun, events: Sequence[Event]) -> int:
-        count = 0
-        for event in events:
-            body = dumps(event_to_json(event))
-            count += db.execute(
-                "insert or ignore into changes (job_id, run, at, event, told)"
-                " values (?, ?, ?, ?, ?)",
-                (job.job_id, job.run, time.time(), body, body),
-            ).rowcount
-        return count
-
-    def _notify(self) -> None:
-        with self._told:
-            self._told.notify_all()
+            self._log.notify()
 
     def changes(self, after: int, timeout_s: float, limit: int = 1000) -> list[Change]:
         """Changes past `after`; waits up to `timeout_s` when there are none."""
-        deadline = time.monotonic() + timeout_s
-        while True:
-            with self._told:
-                found = self._read_changes(after, limit)
-                left = deadline - time.monotonic()
-                if found or left <= 0:
-                    return found
-                self._told.wait(left)
-
-    def _read_changes(self, after: int, limit: int) -> list[Change]:
-        with self._lock:
-            try:
-                rows = self._db.execute(
-                    "select cursor, job_id, run, at, status, replicas, granted, event"
-                    " from changes where cursor > ? order by cursor limit ?",
-                    (after, limit),
-                ).fetchall()
-                if after % 1000 == 0 and after > _KEEP_CHANGES:
-                    self._db.execute(
-                        "delete from changes where cursor <= ?", (after - _KEEP_CHANGES,)
-                    )
-            except sqlite3.ProgrammingError:  # closed under a waiting watcher
-                return []
-        return [
-            Change(
-                cursor=row[0],
-                job_id=row[1],
-                run=row[2],
-                at=row[3],
-                status=status_from_json(json.loads(row[4])) if row[4] else None,
-                replicas=tuple(replica_from_json(r) for r in json.loads(row[5] or "[]")),
-                trainers_granted=row[6],
-                event=event_from_json(json.loads(row[7])) if row[7] else None,
-            )
-            for row in rows
-        ]
+        return self._log.changes(after, timeout_s, limit)
 
     def history(self) -> History:
-        with self._lock:
-            epoch = self._db.execute("select value from facts where name = 'epoch'").fetchone()
-            # The last one ever given: old changes are deleted, their cursors never used again.
-            last = self._db.execute(
-                "select seq from sqlite_sequence where name = 'changes'"
-            ).fetchone()
-        return History(epoch[0], last[0] if last else 0)
+        return self._log.history()
 
     # --- facts ------------------------------------------------------------------------------
 
