@@ -8,8 +8,8 @@ Kubernetes call both; `controller.statuses` has the other half, the words of `st
 
 What the fields of the old operator lacked: `worker.requests` and `worker.limits` are read, as the
 least and the most workers; `backoffLimit`, `restartExitCodes`, `activeDeadlineSeconds`,
-`priority` and `suspend` are new. `cleanPolicy`, which a published example writes, is taken for
-`cleanPodPolicy`.
+`priority`, `suspend` and, in `schedulingPolicy`, `group` and `mayBorrow` are new. `cleanPolicy`,
+which a published example writes, is taken for `cleanPodPolicy`.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ _SPEC_KEYS = (
 ).split()
 _ROLE_KEYS = ("replicas", "requests", "limits", "template")
 _GANG_KEYS = ("minAvailable", "queue", "priorityClass", "minResources")
+_POLICY_KEYS = (*_GANG_KEYS, "group", "mayBorrow")
 _CLEAN = {policy.value: policy for policy in CleanPolicy}
 _INTRANET = {kind.value: kind for kind in Intranet}
 _PRIORITY = {priority.word: priority for priority in Priority}
@@ -65,6 +66,8 @@ def parse(body: object) -> tuple[ClusterJob, tuple[Warned, ...]]:
     clean = _clean_key(reading, spec)
     reading.unknown_keys("spec", spec, (*_SPEC_KEYS, "cleanPolicy"))
     roles = _roles(reading, spec)
+    policy = reading.mapping("spec.schedulingPolicy", spec.get("schedulingPolicy"))
+    reading.unknown_keys("spec.schedulingPolicy", policy, _POLICY_KEYS)
     job = ClusterJob(
         spec=JobSpec(
             name=name,
@@ -84,12 +87,14 @@ def parse(body: object) -> tuple[ClusterJob, tuple[Warned, ...]]:
                 f"spec.{clean}", spec.get(clean), _CLEAN, CleanPolicy.ON_COMPLETION.value
             ),
             grace_s=_grace_s(roles),
+            group=reading.text("spec.schedulingPolicy.group", policy.get("group")),
+            may_borrow=reading.flag("spec.schedulingPolicy.mayBorrow", policy.get("mayBorrow")),
         ),
         intranet=reading.choice("spec.intranet", spec.get("intranet"), _INTRANET, "PodIP"),
         with_gloo=_gloo(reading, spec, roles),
         elastic=spec.get("elastic") is not None,
         suspend=reading.flag("spec.suspend", spec.get("suspend")),
-        gang=_gang(reading, spec.get("schedulingPolicy")),
+        gang=_gang(reading, policy),
         samples=_samples(reading, spec.get("sampleSetRef")),
     )
     reading.faults.raise_if_any()
@@ -235,12 +240,10 @@ def _gloo(reading: Reading, spec: Mapping[str, Any], roles: tuple[RoleSpec, ...]
     return level
 
 
-def _gang(reading: Reading, value: object) -> GangPolicy | None:
+def _gang(reading: Reading, body: Mapping[str, Any]) -> GangPolicy | None:
     where = "spec.schedulingPolicy"
-    if value is None:
+    if not any(key in body for key in _GANG_KEYS):
         return None
-    body = reading.mapping(where, value)
-    reading.unknown_keys(where, body, _GANG_KEYS)
     least = reading.mapping(f"{where}.minResources", body.get("minResources"))
     return GangPolicy(
         reading.whole(f"{where}.minAvailable", body.get("minAvailable"), 0, 0, 3 * MAX_REPLICAS),
@@ -285,7 +288,11 @@ def render(job: ClusterJob) -> dict[str, Any]:
         "restartExitCodes": sorted(spec.restart.exit_codes),
         "activeDeadlineSeconds": spec.wall_time_s,
         "priority": "" if spec.priority == Priority.NORMAL else spec.priority.word,
-        "schedulingPolicy": _rendered_gang(job.gang),
+        "schedulingPolicy": {
+            **_rendered_gang(job.gang),
+            **({"group": spec.group} if spec.group else {}),
+            **({"mayBorrow": True} if spec.may_borrow else {}),
+        },
         "sampleSetRef": job.samples
         and {"name": job.samples.claim, "mountPath": job.samples.mount_path},
     }
@@ -298,9 +305,9 @@ def render(job: ClusterJob) -> dict[str, Any]:
     }
 
 
-def _rendered_gang(gang: GangPolicy | None) -> dict[str, Any] | None:
+def _rendered_gang(gang: GangPolicy | None) -> dict[str, Any]:
     if gang is None:
-        return None
+        return {}
     return {
         "minAvailable": gang.min_available,
         "queue": gang.queue,

@@ -236,6 +236,13 @@ def test_reads_every_field():
     assert job.samples == SampleSet("imagenet", "/data")
 
 
+def test_reads_whose_share_it_uses():
+    policy = {"group": "nlp", "mayBorrow": True}
+    job, warnings = paddlejob.parse(paddle_job(schedulingPolicy=policy))
+    assert not warnings
+    assert (job.spec.group, job.spec.may_borrow, job.gang) == ("nlp", True, None)
+
+
 # --- properties ------------------------------------------------------------------------------
 
 json_values = st.recursive(
@@ -269,6 +276,14 @@ specs = st.fixed_dictionaries(
         "restartExitCodes": st.lists(st.integers(1, 255), max_size=3),
         "activeDeadlineSeconds": st.integers(0, 99),
         "priority": st.sampled_from([priority.word for priority in Priority]),
+        "schedulingPolicy": st.fixed_dictionaries(
+            {},
+            optional={
+                "queue": st.text(max_size=5),
+                "group": st.text(max_size=5),
+                "mayBorrow": st.booleans(),
+            },
+        ),
     },
 )
 
