@@ -155,15 +155,34 @@ class Reading:
     # --- pod templates -----------------------------------------------------------------------
 
     def template(self, where: str, value: object) -> Mapping[str, Any]:
-        """A pod template with at least one container; the rest is the API server's to judge."""
+        """A pod template with at least one container, whose parts that are added to can be added
+        to; the rest is the API server's to judge."""
         template = self.mapping(where, value)
+        metadata = self.mapping(f"{where}.metadata", template.get("metadata"))
+        for key in ("labels", "annotations"):
+            self.mapping(f"{where}.metadata.{key}", metadata.get(key))
         pod = self.mapping(f"{where}.spec", template.get("spec"))
-        containers = pod.get("containers")
-        if not isinstance(containers, list) or not containers:
+        for key in ("volumes", "initContainers"):
+            self.objects(f"{where}.spec.{key}", pod.get(key))
+        if not pod.get("containers"):
             self.faults.add(f"{where}.spec.containers", "needs at least one container")
-        elif not all(isinstance(container, Mapping) for container in containers):
-            self.faults.add(f"{where}.spec.containers", "must be a list of objects")
+        containers = self.objects(f"{where}.spec.containers", pod.get("containers"))
+        for number, container in enumerate(containers):
+            for key in ("env", "envFrom", "ports", "volumeMounts"):
+                place = f"{where}.spec.containers[{number}].{key}"
+                for index, one in enumerate(self.objects(place, container.get(key))):
+                    if key == "env":
+                        self.text(f"{place}[{index}].name", one.get("name"))
         return template
+
+    def objects(self, where: str, value: object) -> list[Mapping[str, Any]]:
+        """The objects of a list; none and a fault if it is something else."""
+        if value is None:
+            return []
+        if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
+            return value
+        self.faults.add(where, "must be a list of objects", _shown(value))
+        return []
 
     def needs(self, where: str, template: Mapping[str, Any]) -> Resources:
         """What one pod of this template asks for: its requests, or its limits where there are

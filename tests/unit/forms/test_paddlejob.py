@@ -256,7 +256,7 @@ templates = st.builds(
         "spec": {**extra, "containers": [{"name": "paddle", "image": image}]},
     },
     st.text(min_size=1, max_size=12),
-    st.dictionaries(st.sampled_from(["nodeSelector", "volumes", "x"]), json_values),
+    st.dictionaries(st.sampled_from(["nodeSelector", "affinity", "x"]), json_values),
     st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=2),
 )
 sizes = st.tuples(st.integers(1, 20), st.integers(0, 5), st.integers(0, 5)).map(
