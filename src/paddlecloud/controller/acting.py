@@ -14,7 +14,6 @@ from paddlecloud.controller.identity import Identity, Json, is_owned_by
 from paddlecloud.controller.observing import written_time
 from paddlecloud.controller.planning import Action, Create, Delete, End, Replace
 from paddlecloud.core.actions import Event
-from paddlecloud.forms import paddlejob
 from paddlecloud.kube.client import Client, collection, member
 from paddlecloud.kube.refusals import Refused
 from paddlecloud.kube.words import STOPPED_ANNOTATION
@@ -103,8 +102,8 @@ class Actor:
             "metadata": {"resourceVersion": body["metadata"]["resourceVersion"]},
             "status": merge_patch(body.get("status") or {}, status),
         }
-        path = member(who.api_version, paddlejob.PLURAL, who.namespace, who.name, "status")
-        self._learn(paddlejob.PLURAL, self._client.patch(path, change))
+        path = member(who.kind.api_version, who.kind.plural, who.namespace, who.name, "status")
+        self._learn(who.kind.plural, self._client.patch(path, change))
         self.patched += 1
 
     def tell(self, who: Identity, event: Event, generation: int, now: float) -> None:
@@ -114,8 +113,8 @@ class Actor:
         body = {
             "metadata": {"name": f"{who.name}.{digest}", "namespace": who.namespace},
             "involvedObject": {
-                "apiVersion": who.api_version,
-                "kind": who.kind,
+                "apiVersion": who.kind.api_version,
+                "kind": who.kind.name,
                 "namespace": who.namespace,
                 "name": who.name,
                 "uid": who.uid,

@@ -12,10 +12,17 @@ from typing import Any
 
 from paddlecloud.core.contract import DEFAULT_PORTS_NUM
 from paddlecloud.core.jobspec import Role
-from paddlecloud.core.topology import PADDLEJOB_WORDS, role_from_word
-from paddlecloud.forms import paddlejob
+from paddlecloud.core.topology import role_from_word
 from paddlecloud.forms.custom_resources import Intranet
-from paddlecloud.kube.words import ATTEMPT_LABEL, INDEX_LABEL, JOB_LABEL, POD_LABEL, ROLE_LABEL
+from paddlecloud.kube.kinds import PADDLE_JOB, Kind, kind_named
+from paddlecloud.kube.words import (
+    ATTEMPT_LABEL,
+    INDEX_LABEL,
+    JOB_LABEL,
+    KIND_LABEL,
+    POD_LABEL,
+    ROLE_LABEL,
+)
 
 Json = dict[str, Any]
 
@@ -31,8 +38,7 @@ class Identity:
     namespace: str
     name: str
     uid: str
-    kind: str = paddlejob.KIND
-    api_version: str = f"{paddlejob.GROUP}/{paddlejob.VERSION}"
+    kind: Kind = PADDLE_JOB
 
     @property
     def job_id(self) -> str:
@@ -41,8 +47,8 @@ class Identity:
     @property
     def owner(self) -> Json:
         return {
-            "apiVersion": self.api_version,
-            "kind": self.kind,
+            "apiVersion": self.kind.api_version,
+            "kind": self.kind.name,
             "name": self.name,
             "uid": self.uid,
             "controller": True,
@@ -51,7 +57,7 @@ class Identity:
 
     @property
     def labels(self) -> dict[str, str]:
-        return {JOB_LABEL: self.name}
+        return {JOB_LABEL: self.name, KIND_LABEL: self.kind.name}
 
     def metadata(self, name: str) -> Json:
         """What the objects made for this job have in common."""
@@ -63,7 +69,20 @@ class Identity:
         }
 
     def pod_name(self, role: Role, index: int) -> str:
-        return f"{self.name}-{role_word(role)}-{index}"
+        return f"{self.name}-{self.kind.role_word(role)}-{index}"
+
+    @property
+    def peers_name(self) -> str:
+        """Of the ConfigMap with the peers."""
+        return f"{self.name}{self.kind.suffix}"
+
+    @property
+    def gate_name(self) -> str:
+        """Of the ConfigMap that workers wait for until the servers listen.
+
+        The dot keeps it from being the name of another job's own.
+        """
+        return f"{self.peers_name}.servers"
 
     def base_port(self, intranet: Intranet) -> int:
         if intranet != Intranet.HOST:
@@ -72,21 +91,15 @@ class Identity:
         return FIRST_HOST_PORT + block * DEFAULT_PORTS_NUM
 
 
-def gate_name(job: str) -> str:
-    """Of the ConfigMap that workers wait for until the servers listen.
-
-    The dot keeps it from being the name of another job's own.
-    """
-    return f"{job}.servers"
-
-
-def role_word(role: Role) -> str:
-    return PADDLEJOB_WORDS.get(role, role.value)
-
-
-def identity_of(body: Json) -> Identity:
+def identity_of(body: Json, kind: Kind = PADDLE_JOB) -> Identity:
     metadata = body["metadata"]
-    return Identity(metadata.get("namespace", ""), metadata["name"], metadata["uid"])
+    return Identity(metadata.get("namespace", ""), metadata["name"], metadata["uid"], kind)
+
+
+def kind_of_job(child: Json) -> Kind:
+    """The kind of the job that this was made for."""
+    labels = child["metadata"].get("labels") or {}
+    return kind_named(labels.get(KIND_LABEL, "")) or PADDLE_JOB
 
 
 def is_owned_by(body: Json, uid: str) -> bool:

@@ -8,8 +8,8 @@ and a test compares. Printed by `paddlecloud manifests`. Nothing here talks to a
 from __future__ import annotations
 
 from paddlecloud.controller.identity import Json
-from paddlecloud.forms import paddlejob
 from paddlecloud.kube import definitions as defined
+from paddlecloud.kube.kinds import KINDS
 
 NAME = "paddlecloud-operator"
 PORT = 8080
@@ -25,11 +25,16 @@ def rules() -> list[Json]:
     def rule(group: str, resources: str, verbs: str) -> Json:
         return {"apiGroups": [group], "resources": resources.split(), "verbs": verbs.split()}
 
+    jobs = []
+    for kind in KINDS:
+        jobs += [
+            rule(kind.group, kind.plural, "get list watch"),
+            rule(kind.group, f"{kind.plural}/status", "get patch"),
+            # blockOwnerDeletion in an owner reference asks for this.
+            rule(kind.group, f"{kind.plural}/finalizers", "update"),
+        ]
     return [
-        rule(paddlejob.GROUP, "paddlejobs", "get list watch"),
-        rule(paddlejob.GROUP, "paddlejobs/status", "get patch"),
-        # blockOwnerDeletion in an owner reference asks for this.
-        rule(paddlejob.GROUP, "paddlejobs/finalizers", "update"),
+        *jobs,
         rule("", "pods", "get list watch create patch delete"),
         rule("", "services", "get list watch create delete"),
         rule("", "configmaps", "get list watch create update delete"),

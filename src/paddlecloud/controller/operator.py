@@ -17,10 +17,11 @@ from dataclasses import dataclass, field, replace
 
 from paddlecloud.controller.acting import Actor, NameTaken
 from paddlecloud.controller.identity import (
+    Identity,
     Json,
-    gate_name,
     identity_of,
     is_owned_by,
+    kind_of_job,
 )
 from paddlecloud.controller.peers import Site
 from paddlecloud.controller.planning import (
@@ -34,9 +35,9 @@ from paddlecloud.controller.planning import (
 )
 from paddlecloud.controller.workers import Names
 from paddlecloud.core.actions import Event, Severity
-from paddlecloud.forms import paddlejob
 from paddlecloud.kube.client import Client, collection
-from paddlecloud.kube.informers import Informer, Key, Watched, key_of
+from paddlecloud.kube.informers import Informer, Watched, key_of
+from paddlecloud.kube.kinds import KINDS, Kind
 from paddlecloud.kube.leases import Lease
 from paddlecloud.kube.refusals import Refused
 from paddlecloud.kube.words import JOB_LABEL
@@ -48,7 +49,22 @@ COMPONENT = "paddlecloud"
 # only somebody's change will help, and that of a quota is not heard of.
 FINAL_PAUSE_S = 5.0
 VOLCANO_S = 60.0  # how long an answer to whether it is installed holds
-GROUP_VERSION = f"{paddlejob.GROUP}/{paddlejob.VERSION}"
+
+
+@dataclass(frozen=True, slots=True)
+class JobKey:
+    """What a job is called in the queue."""
+
+    kind: Kind
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.name} {self.namespace}/{self.name}"
+
+
+def job_key(kind: Kind, body: Json) -> JobKey:
+    return JobKey(kind, *key_of(body))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +89,9 @@ class Operator:
         self._settings = settings or Settings()
         self._lease = lease
         self._clock = clock
-        self.names: Names[Key] = Names()
+        self.names: Names[JobKey] = Names()
         self._index_lock = threading.Lock()
-        self._children: dict[str, dict[Key, dict[str, Json]]] = {
+        self._children: dict[str, dict[JobKey, dict[str, Json]]] = {
             plural: defaultdict(dict) for plural in (PODS, SERVICES, CONFIG_MAPS)
         }
         self._informers = self._make_informers()
@@ -89,11 +105,12 @@ class Operator:
     def _make_informers(self) -> dict[str, Informer]:
         namespace = self._settings.namespace
         found = {
-            paddlejob.PLURAL: Informer(
+            kind.plural: Informer(
                 self._client,
-                Watched(collection(GROUP_VERSION, paddlejob.PLURAL, namespace)),
-                lambda body: self.names.add(key_of(body)),
+                Watched(collection(kind.api_version, kind.plural, namespace)),
+                lambda body, kind=kind: self.names.add(job_key(kind, body)),  # type: ignore[misc]
             )
+            for kind in KINDS
         }
         for plural in (PODS, SERVICES, CONFIG_MAPS):
             found[plural] = Informer(
@@ -110,12 +127,13 @@ class Operator:
         if key is not None:
             self.names.add(key)
 
-    def _index(self, plural: str, body: Json) -> Key | None:
+    def _index(self, plural: str, body: Json) -> JobKey | None:
         """File the child under its job; what is in the informer's copy counts, not the event."""
         job = (body["metadata"].get("labels") or {}).get(JOB_LABEL)
         if not job:
             return None
-        key, child = (body["metadata"].get("namespace", ""), job), key_of(body)
+        child = key_of(body)
+        key = JobKey(kind_of_job(body), child[0], job)
         with self._index_lock:
             now = self._informers[plural].find(child)
             family = self._children[plural][key]
@@ -129,16 +147,17 @@ class Operator:
 
     def _learn(self, plural: str, body: Json) -> None:
         self._informers[plural].learn(body)
-        if plural != paddlejob.PLURAL:
+        if plural in self._children:
             self._index(plural, body)
 
-    def _family(self, key: Key) -> Children:
+    def _family(self, who: Identity) -> Children:
+        key = JobKey(who.kind, who.namespace, who.name)
         with self._index_lock:
             pods, services, maps = (
                 dict(self._children[plural].get(key) or {})
                 for plural in (PODS, SERVICES, CONFIG_MAPS)
             )
-        peers, gate = maps.get(key[1]), maps.get(gate_name(key[1]))
+        peers, gate = maps.get(who.peers_name), maps.get(who.gate_name)
         return Children(list(pods.values()), list(services.values()), peers, gate)
 
     # --- life ------------------------------------------------------------------------------------
@@ -159,8 +178,9 @@ class Operator:
             worker.start()
             self._threads.append(worker)
         while not self._stopped.wait(self._settings.resync_s):
-            for body in self._informers[paddlejob.PLURAL].all():
-                self.names.add(key_of(body))
+            for kind in KINDS:
+                for body in self._informers[kind.plural].all():
+                    self.names.add(job_key(kind, body))
         return self._finish()
 
     def stop(self) -> None:
@@ -188,37 +208,38 @@ class Operator:
             except Refused as error:
                 least_s = error.retry_after_s or (FINAL_PAUSE_S if error.is_final else 0.0)
                 if not error.is_outdated:
-                    log.warning("%s/%s: %s", *key, error.message)
+                    log.warning("%s: %s", key, error.message)
             except NameTaken as error:
                 least_s = 1.0
-                log.info("%s/%s: %s", *key, error)
+                log.info("%s: %s", key, error)
             except Exception:
                 # One job that nobody thought of must not stop the others.
-                log.exception("%s/%s could not be reconciled", *key)
+                log.exception("%s could not be reconciled", key)
                 least_s = 5.0
             self.reconciles += 1
             self.failures += not ok
             self.names.done(key, ok, least_s)
         self._client.forget_connection()
 
-    def reconcile(self, key: Key) -> None:
-        body = self._informers[paddlejob.PLURAL].find(key)
+    def reconcile(self, key: JobKey) -> None:
+        body = self._informers[key.kind.plural].find((key.namespace, key.name))
         if body is None:
             return
+        who = identity_of(body, key.kind)
         now = self._clock()
         site = replace(self._settings.site, has_volcano=self._has_volcano())
-        decided = plan(body, self._family(key), site, now)
+        decided = plan(body, self._family(who), site, now, key.kind)
         try:
-            self._actor.carry_out(identity_of(body), decided.actions)
+            self._actor.carry_out(who, decided.actions)
         except Refused as error:
             if error.is_farewell:
                 return
             if not error.is_final:
                 raise
-            self._tell_refusal(body, decided, error, now)
-            self._roll_back(body, key, error)
+            self._tell_refusal(who, body, decided, error, now)
+            self._roll_back(who, body, error)
             raise
-        if self._tell(body, decided, now) or decided.actions:
+        if self._tell(who, body, decided, now) or decided.actions:
             # Our own writes are no news to the informers; what follows from them is for the next
             # look, which finds nothing to do in the end.
             self.names.add(key)
@@ -238,9 +259,9 @@ class Operator:
             self._volcano = (now, answer)
         return answer
 
-    def _tell(self, body: Json, decided: Plan, now: float) -> bool:
+    def _tell(self, who: Identity, body: Json, decided: Plan, now: float) -> bool:
         """Write the status if it is another; whether it was."""
-        who, generation = identity_of(body), int(body["metadata"].get("generation") or 0)
+        generation = int(body["metadata"].get("generation") or 0)
         if decided.status is not None and decided.status != (body.get("status") or {}):
             # Events first: an operator that dies in between tells them again, under the same names.
             for event in decided.events:
@@ -249,29 +270,30 @@ class Operator:
             return True
         return False
 
-    def _tell_refusal(self, body: Json, decided: Plan, error: Refused, now: float) -> None:
+    def _tell_refusal(
+        self, who: Identity, body: Json, decided: Plan, error: Refused, now: float
+    ) -> None:
         """The API server will not have what the template asks for: say so on the job."""
         event = Event("Refused", error.message, Severity.WARNING)
         if decided.status is not None:
             status = {**decided.status, "reason": error.message}
             if status != (body.get("status") or {}):
-                self._actor.write_status(identity_of(body), body, status)
+                self._actor.write_status(who, body, status)
         generation = int(body["metadata"].get("generation") or 0)
-        self._actor.tell(identity_of(body), event, generation, now)
+        self._actor.tell(who, event, generation, now)
 
-    def _roll_back(self, body: Json, key: Key, error: Refused) -> None:
+    def _roll_back(self, who: Identity, body: Json, error: Refused) -> None:
         """A gang that the quota cuts in half gives back what it has, so that another may run."""
         if error.status != 403 or (body.get("status") or {}).get("startTime"):
             return
-        who = identity_of(body)
-        pods = [pod["metadata"] for pod in self._family(key).pods if is_owned_by(pod, who.uid)]
+        pods = [pod["metadata"] for pod in self._family(who).pods if is_owned_by(pod, who.uid)]
         deletions = [Delete(PODS, pod["name"], pod["uid"]) for pod in pods]
         self._actor.carry_out(who, deletions)
 
     def figures(self) -> dict[str, float]:
         """For `/metrics`."""
         return {
-            "jobs": len(self._informers[paddlejob.PLURAL].all()),
+            "jobs": sum(len(self._informers[kind.plural].all()) for kind in KINDS),
             "pods": len(self._informers[PODS].all()),
             "waiting": self.names.waiting(),
             "reconciles_total": self.reconciles,

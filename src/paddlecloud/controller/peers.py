@@ -119,7 +119,7 @@ def pod_environment(
             written.append({"name": name, "value": value})
         elif name in by_role[role] and not _is_shared(name, by_role):
             # Optional: the ConfigMap as a whole is waited for, and a size may not have this one.
-            reference = {"name": who.name, "key": _key(role, name), "optional": True}
+            reference = {"name": who.peers_name, "key": _key(role, name), "optional": True}
             written.append({"name": name, "valueFrom": {"configMapKeyRef": reference}})
     return written
 

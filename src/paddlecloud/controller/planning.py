@@ -1,4 +1,4 @@
-"""`plan`: what to do next about one PaddleJob, and what its status should say.
+"""`plan`: what to do next about one job, and what its status should say.
 
 Pure and level triggered: the object, what exists of it and the time go in; changes to make, the
 whole status and events come out, the same however often it is asked. The life of the job is
@@ -22,7 +22,6 @@ from paddlecloud.controller.identity import (
     Json,
     identity_of,
     is_owned_by,
-    role_word,
     slot_of,
 )
 from paddlecloud.controller.observing import failure_row, observe, probe_left_s, seconds, trouble
@@ -34,8 +33,8 @@ from paddlecloud.core.errors import InvalidInput
 from paddlecloud.core.jobspec import CleanPolicy, Role
 from paddlecloud.core.observed import Observed, ReplicaKey, ReplicaObserved, ReplicaState
 from paddlecloud.core.phases import TERMINAL, Phase
-from paddlecloud.forms import paddlejob
 from paddlecloud.forms.custom_resources import ClusterJob, Intranet
+from paddlecloud.kube.kinds import PADDLE_JOB, Kind
 
 PODS, SERVICES, CONFIG_MAPS = "pods", "services", "configmaps"
 
@@ -88,21 +87,21 @@ class Plan:
     wake_after_s: float | None = None
 
 
-def plan(body: Json, children: Children, site: Site, now: float) -> Plan:
+def plan(body: Json, children: Children, site: Site, now: float, kind: Kind = PADDLE_JOB) -> Plan:
     metadata, old = body["metadata"], body.get("status") or {}
     if metadata.get("deletionTimestamp"):
         return Plan()  # what it owns goes with it
-    who, generation = identity_of(body), int(metadata.get("generation") or 0)
-    mine = _owned(children, who.uid)
+    who, generation = identity_of(body, kind), int(metadata.get("generation") or 0)
+    mine, has_ended = _owned(children, who.uid), old.get("phase") in kind.phases.final
     try:
-        job, warnings = paddlejob.parse(body)
+        job, warnings = kind.parse(body)
     except InvalidInput as error:
-        if old.get("phase") in statuses.FINAL:
+        if has_ended:
             return Plan()
-        status = statuses.build_invalid(error.message, old, generation, now)
+        status = statuses.build_invalid(kind.phases, error.message, old, generation, now)
         return Plan((), status, (Event("InvalidSpec", error.message, Severity.WARNING),))
-    if old.get("phase") in statuses.FINAL:
-        return Plan(tuple(_after_the_end(job, mine, old["phase"])))
+    if has_ended:
+        return Plan(tuple(_after_the_end(job, mine, kind.phase_of(body))))
     look = _Look(who, job, site, children, mine, old, now)
     decision = lifecycle.decide(who.job_id, 1, job.spec, look.grant, look.observed(body), now)
     failures = look.failures_after(decision)
@@ -142,9 +141,8 @@ def _owned(children: Children, uid: str) -> Children:
     )
 
 
-def _after_the_end(job: ClusterJob, mine: Children, phase: str) -> Iterable[Action]:
+def _after_the_end(job: ClusterJob, mine: Children, ended: Phase) -> Iterable[Action]:
     """By the clean-up policy; the ConfigMap stays until the job is deleted."""
-    ended = Phase.SUCCEEDED if phase == statuses.COMPLETED else Phase.FAILED
     if wants_removal(job.spec.clean, ended):
         for pod in mine.pods:
             if not pod["metadata"].get("deletionTimestamp"):
@@ -218,7 +216,7 @@ class _Look:
         rows = list(self.old.get("failures") or ())
         known = {(row["role"], row["index"], row["attempt"]) for row in rows}
         for one in sorted(self._replaced(decision), key=lambda one: one.key):
-            word = role_word(one.key.role)
+            word = self.who.kind.role_word(one.key.role)
             if (word, one.key.index, one.key.attempt) not in known:
                 rows.append(failure_row(one, word))
         return rows
@@ -308,7 +306,7 @@ class _Look:
         for key in in_the_way:
             pod = self.pods[key.role, key.index]
             slot = slot_of(pod)
-            is_told = slot is not None and (role_word(slot[0]), slot[1], slot[2]) in told
+            is_told = slot is not None and (self.who.kind.role_word(slot[0]), *slot[1:]) in told
             if is_told and not pod["metadata"].get("deletionTimestamp"):
                 yield _delete(PODS, pod)
         if in_the_way:

@@ -13,8 +13,6 @@ from typing import Any
 from paddlecloud.controller.identity import (
     Identity,
     Json,
-    gate_name,
-    role_word,
 )
 from paddlecloud.controller.peers import Site, pod_environment
 from paddlecloud.core.contract import DEFAULT_PORTS_NUM
@@ -81,13 +79,13 @@ def _metadata(written: Json, job: ClusterJob, who: Identity, key: ReplicaKey, na
     ours["labels"] = {
         **(written.get("labels") or {}),
         **ours["labels"],
-        ROLE_LABEL: role_word(key.role),
+        ROLE_LABEL: who.kind.role_word(key.role),
         INDEX_LABEL: str(key.index),
         ATTEMPT_LABEL: str(key.attempt),
     }
     ours["annotations"] = {
         **(written.get("annotations") or {}),
-        ROLE_ANNOTATION: role_word(key.role),
+        ROLE_ANNOTATION: who.kind.role_word(key.role),
     }
     if scheduler_of(job) == VOLCANO:
         ours["annotations"][GROUP_ANNOTATION] = who.name
@@ -122,9 +120,9 @@ def _give_environment(
     users = [one for one in container.get("env") or () if one.get("name") not in names]
     # Ours first: a user's variable may refer to them, and they to none of the user's.
     container["env"] = [*ours, *users]
-    waits_for = [who.name]
+    waits_for = [who.peers_name]
     if key.role != Role.PSERVER and starts_servers_first(job):
-        waits_for.append(gate_name(who.name))
+        waits_for.append(who.gate_name)
     container["envFrom"] = [
         *(container.get("envFrom") or ()),
         *({"configMapRef": {"name": name}} for name in waits_for),
@@ -147,7 +145,7 @@ def _mount(spec: Json, container: Json, job: ClusterJob, who: Identity) -> None:
     and the ConfigMap is made of the addresses.
     """
     volumes: list[Json] = [
-        {"name": PEERS_VOLUME, "configMap": {"name": who.name, "optional": True}}
+        {"name": PEERS_VOLUME, "configMap": {"name": who.peers_name, "optional": True}}
     ]
     mounts: list[Json] = [{"name": PEERS_VOLUME, "mountPath": PEERS_PATH, "readOnly": True}]
     if job.samples is not None:
@@ -197,7 +195,7 @@ def service(who: Identity, job: ClusterJob, role: Role, index: int) -> Json:
 
 def config_map(who: Identity, data: dict[str, str]) -> Json:
     """The peers."""
-    metadata = who.metadata(who.name)
+    metadata = who.metadata(who.peers_name)
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
@@ -206,6 +204,6 @@ def gate(who: Identity) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": who.metadata(gate_name(who.name)),
+        "metadata": who.metadata(who.gate_name),
         "data": {"PADDLECLOUD_SERVERS": "listening"},
     }

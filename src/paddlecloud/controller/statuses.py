@@ -1,4 +1,4 @@
-"""The `status` of a PaddleJob: the words of the first operator, and what it lacked.
+"""The `status` of a job: the words of the first operators, and what they lacked.
 
 `build` makes the whole status from one look; the same look gives the same status, so a writer
 can compare and stay silent. Times and transitions that were told before are kept. Pure.
@@ -6,12 +6,11 @@ can compare and stay silent. Times and transitions that were told before are kep
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from paddlecloud.controller.identity import (
     Identity,
     Json,
-    role_word,
 )
 from paddlecloud.controller.observing import written_time
 from paddlecloud.core import completion
@@ -20,11 +19,8 @@ from paddlecloud.core.jobspec import Mode, Role
 from paddlecloud.core.observed import ReplicaObserved, ReplicaState
 from paddlecloud.core.phases import Phase
 from paddlecloud.forms.custom_resources import ClusterJob, Warned
+from paddlecloud.kube.kinds import TRAINING_JOB, Kind, PhaseWords
 from paddlecloud.kube.words import JOB_LABEL, ROLE_LABEL
-
-PENDING, STARTING, RUNNING = "Pending", "Starting", "Running"
-COMPLETED, FAILED, SUSPENDED = "Completed", "Failed", "Suspended"
-FINAL = frozenset({COMPLETED, FAILED})
 
 _MODES = {
     Mode.PS: "PS",
@@ -34,17 +30,22 @@ _MODES = {
 }
 
 
-def phase_word(job: ClusterJob, status: Status, seen: Iterable[ReplicaObserved]) -> str:
+def phase_word(
+    words: PhaseWords, job: ClusterJob, status: Status, seen: Iterable[ReplicaObserved]
+) -> str:
     match status.phase:
         case Phase.SUCCEEDED:
-            return COMPLETED
-        case Phase.FAILED | Phase.KILLED | Phase.TIMED_OUT:
-            return FAILED
+            return words.completed
+        case Phase.FAILED | Phase.TIMED_OUT:
+            return words.failed
+        case Phase.KILLED:
+            return words.killed
         case Phase.RUNNING:
-            return RUNNING
+            return words.running
         case Phase.QUEUED | Phase.PREEMPTED | Phase.SUSPENDED:
-            return SUSPENDED if job.suspend else PENDING
-    return STARTING if any(one.state == ReplicaState.RUNNING for one in seen) else PENDING
+            return words.suspended if job.suspend else words.pending
+    is_begun = any(one.state == ReplicaState.RUNNING for one in seen)
+    return words.starting if is_begun else words.pending
 
 
 def build(
@@ -61,14 +62,15 @@ def build(
     generation: int,
     now: float,
 ) -> Json:
-    phase = phase_word(job, decided, seen)
+    words = who.kind.phases
+    phase = phase_word(words, job, decided, seen)
     latest = completion.latest_attempts(seen)
     present = [one for slot, one in latest.items() if slot in pods]
     workers = sum(one.key.role == Role.TRAINER and not one.stopping for one in present)
     running = sum(one.state == ReplicaState.RUNNING for one in present)
     wanted = sum(count.wanted for count in decided.roles.values())
     reason = decided.reason
-    if phase in (PENDING, STARTING) and trouble:
+    if phase in (words.pending, words.starting) and trouble:
         reason = trouble
     status: Json = {
         "phase": phase,
@@ -76,25 +78,59 @@ def build(
         "reason": reason,
         "ready": f"{running}/{wanted}",
         "replicas": workers,
-        "selector": f"{JOB_LABEL}={who.name},{ROLE_LABEL}={role_word(Role.TRAINER)}",
+        "selector": _selector(who),
         "observedGeneration": generation,
         "restarts": decided.restarts,
     }
-    for role in job.spec.roles:
-        status[role_word(role.role)] = _counts(role.role, latest.values())
+    status |= _by_role(who.kind, job, latest)
     if failures:
         status["failures"] = list(failures)
     if decided.started_at is not None:
         status["startTime"] = old.get("startTime") or written_time(decided.started_at)
-    if phase in FINAL:
+    if phase in words.final:
         ended_at = decided.ended_at if decided.ended_at is not None else now
         status["completionTime"] = old.get("completionTime") or written_time(ended_at)
-    status["conditions"] = _conditions(phase, reason, warnings, old, now)
+    status["conditions"] = _conditions(words, phase, decided.phase, reason, warnings, old, now)
     return status
 
 
-def _counts(role: Role, latest: Iterable[ReplicaObserved]) -> Json:
-    mine = [one for one in latest if one.key.role == role]
+def _selector(who: Identity) -> str:
+    return f"{JOB_LABEL}={who.name},{ROLE_LABEL}={who.kind.role_word(Role.TRAINER)}"
+
+
+# --- how the roles stand -------------------------------------------------------------------------
+
+
+def _by_role(
+    kind: Kind, job: ClusterJob, latest: Mapping[tuple[Role, int], ReplicaObserved]
+) -> Json:
+    seen = {
+        role.role: [one for one in latest.values() if one.key.role == role.role]
+        for role in job.spec.roles
+    }
+    if kind is TRAINING_JOB:
+        return {"scale_status": {}, "replica_statuses": [_replicas(*row) for row in seen.items()]}
+    return {kind.role_word(role): _counts(mine) for role, mine in seen.items()}
+
+
+def _replicas(role: Role, mine: Sequence[ReplicaObserved]) -> Json:
+    """In the words of the first controller, which has `starting` for all that comes before."""
+    counts = _counts(mine)
+    states = {"starting": counts.get("pending", 0), **counts}
+    states["failed"] = counts.get("failed", 0) + counts.get("unknown", 0)
+    states = {word: n for word, n in states.items() if n and word in _STATES}
+    return {
+        "training_resource_type": role.value.upper(),
+        "state": next((word for word in _STATES if states.get(word)), "starting"),
+        "resource_states": states,
+    }
+
+
+# The first that any replica is in is the role's: one that failed is news, one that is done not.
+_STATES = ("failed", "starting", "running", "succeeded")
+
+
+def _counts(mine: Sequence[ReplicaObserved]) -> Json:
     counts = {
         "pending": sum(one.state == ReplicaState.PENDING for one in mine),
         "running": sum(one.state == ReplicaState.RUNNING for one in mine),
@@ -109,18 +145,26 @@ def _counts(role: Role, latest: Iterable[ReplicaObserved]) -> Json:
 
 
 def _conditions(
-    phase: str, reason: str, warnings: Sequence[Warned], old: Json, now: float
+    words: PhaseWords,
+    phase: str,
+    decided: Phase,
+    reason: str,
+    warnings: Sequence[Warned],
+    old: Json,
+    now: float,
 ) -> list[Json]:
     found = [
         ("Valid", True, "Understood", ""),
-        ("Running", phase == RUNNING, phase, reason),
+        ("Running", phase == words.running, phase, reason),
     ]
     if warnings:
         found.insert(1, ("OddSpec", True, "Understood", "; ".join(map(str, warnings))))
-    if phase == COMPLETED:
+    if phase == words.completed:
         found.append(("Complete", True, phase, ""))
-    if phase == FAILED:
-        found.append(("Failed", True, phase, reason))
+    if phase == words.failed:
+        found.append(("Failed", True, decided.value, reason))
+    if phase == words.killed:
+        found.append(("Killed", True, decided.value, reason))
     return [_condition(*row, old=old, now=now) for row in found]
 
 
@@ -137,13 +181,13 @@ def _condition(kind: str, is_so: bool, reason: str, message: str, *, old: Json, 
     }
 
 
-def build_invalid(problem: str, old: Json, generation: int, now: float) -> Json:
+def build_invalid(words: PhaseWords, problem: str, old: Json, generation: int, now: float) -> Json:
     """The status of a job whose spec can never work. What runs already is left as it is."""
     kept = [one for one in old.get("conditions") or () if one.get("type") != "Valid"]
     return {
         **old,
-        "phase": old.get("phase") or PENDING,
-        "reason": problem if old.get("phase") in (None, PENDING) else old.get("reason", ""),
+        "phase": old.get("phase") or words.pending,
+        "reason": problem if old.get("phase") in (None, words.pending) else old.get("reason", ""),
         "observedGeneration": generation,
         "conditions": [
             _condition("Valid", False, "InvalidSpec", problem, old=old, now=now),

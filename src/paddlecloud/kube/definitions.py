@@ -1,9 +1,9 @@
 """The definitions of our custom resources, as the API server wants them.
 
-`paddlejob()` is the CustomResourceDefinition of `PaddleJob`; `deploy/crds` holds it as YAML, and
-a test compares. The schema is structural and has no enums: objects written for the first
-operator must still be accepted, odd values are understood and warned of by the form. It refuses
-only what can never work.
+`paddlejob()` and `trainingjob()` are the CustomResourceDefinitions of the two kinds of job;
+`deploy/crds` holds them as YAML, and a test compares. The schemas are structural and have no
+enums: objects written for the first operators must still be accepted, odd values are understood
+and warned of by the form. They refuse only what can never work.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from paddlecloud.forms import paddlejob as form
+from paddlecloud.forms import trainingjob as training_form
 
 Schema = dict[str, Any]
 
@@ -61,6 +62,32 @@ def _role(description: str) -> Schema:
     )
 
 
+def _policies() -> Schema:
+    """What both kinds of job say about their life."""
+    return {
+        "cleanPodPolicy": _text(
+            "When pods are deleted after the end: Always, Never, OnFailure, OnCompletion"
+        ),
+        "suspend": {"type": "boolean", "description": "Stop the pods, and start none"},
+        "backoffLimit": _number("How often failed pods are started again", minimum=0),
+        "restartExitCodes": {
+            "type": "array",
+            "description": "The exit codes worth another start; empty: all",
+            "items": _number(),
+        },
+        "activeDeadlineSeconds": {
+            "type": "integer",
+            "format": "int64",
+            "minimum": 0,
+            "description": "The longest the job may run; 0 for ever",
+        },
+        "priority": _text("low, normal, high or very_high"),
+        "schedulingPolicy": _free(
+            "For the planner: group, mayBorrow; for Volcano: minAvailable, queue, priorityClass"
+        ),
+    }
+
+
 def _paddlejob_spec() -> Schema:
     return _object(
         "What is wanted",
@@ -68,28 +95,11 @@ def _paddlejob_spec() -> Schema:
             "worker": _role("The workers, which train"),
             "ps": _role("Parameter servers; their presence makes it a PS job"),
             "heter": _role("Heterogeneous workers, besides ps and worker"),
-            "cleanPodPolicy": _text(
-                "When pods are deleted after the end: Always, Never, OnFailure, OnCompletion"
-            ),
             "intranet": _text("By what pods reach each other: PodIP, Service or Host"),
             "withGloo": _number("Gloo barriers: 0 off, 1 workers, 2 workers and servers"),
             "elastic": _number("Any value prepares the pods for Paddle's elastic launcher"),
-            "suspend": {"type": "boolean", "description": "Stop the pods, and start none"},
-            "backoffLimit": _number("How often failed pods are started again", minimum=0),
-            "restartExitCodes": {
-                "type": "array",
-                "description": "The exit codes worth another start; empty: all",
-                "items": _number(),
-            },
-            "activeDeadlineSeconds": {
-                "type": "integer",
-                "format": "int64",
-                "minimum": 0,
-                "description": "The longest the job may run; 0 for ever",
-            },
-            "priority": _text("low, normal, high or very_high"),
-            "schedulingPolicy": _free("For Volcano: minAvailable, queue, priorityClass"),
             "sampleSetRef": _free("A claim to mount: name, mountPath"),
+            **_policies(),
         },
         **{
             ANY: True,
@@ -105,7 +115,9 @@ def _paddlejob_spec() -> Schema:
 
 def _counts(word: str) -> Schema:
     names = ("pending", "starting", "running", "failed", "succeeded", "unknown")
-    return _object(f"How the {word} pods stand", {name: _number() for name in names}, **{ANY: True})
+    counts = {name: _number() for name in names}
+    refs = {"type": "array", "items": _free("A pod: apiVersion, kind, namespace, name, uid")}
+    return _object(f"How the {word} pods stand", {**counts, "refs": refs}, **{ANY: True})
 
 
 _CONDITION = _object(
@@ -122,28 +134,24 @@ _CONDITION = _object(
 )
 
 
-def _paddlejob_status() -> Schema:
+def _status(phases: str, roles: Schema) -> Schema:
     return _object(
         "What is so, written by the operator",
         {
-            "phase": _text("Pending, Starting, Running, Completed, Failed or Suspended"),
+            "phase": _text(phases),
             "mode": _text("PS, Collective, Heter or Single"),
             "reason": _text("One sentence about the phase"),
             "ready": _text("Running pods of wanted pods"),
             "replicas": _number("Workers there are, for the scale subresource"),
             "selector": _text("The labels of the workers, for the scale subresource"),
-            "worker": _counts("worker"),
-            "ps": _counts("ps"),
-            "heter": _counts("heter"),
+            **roles,
             "startTime": _text(),
             "completionTime": _text(),
             "observedGeneration": {"type": "integer", "format": "int64"},
             "restarts": _number("How often pods were started again"),
-            "failures": {
-                "type": "array",
-                "description": "Attempts that failed and whose pods were replaced",
-                "items": _free("role, index, attempt, and how it ended"),
-            },
+            "failures": _attempts("Attempts that failed and whose pods were replaced"),
+            "successes": _attempts("Attempts that ended well, should their pods be deleted"),
+            "moved": _attempts("Attempts that had to leave their node"),
             "allocation": _free("What the planner grants"),
             "conditions": {
                 "type": "array",
@@ -156,25 +164,148 @@ def _paddlejob_status() -> Schema:
     )
 
 
+def _attempts(description: str) -> Schema:
+    row = _free("role, index, attempt, and how it ended")
+    return {"type": "array", "description": description, "items": row}
+
+
+def _paddlejob_status() -> Schema:
+    return _status(
+        "Pending, Starting, Running, Completed, Failed, Terminated or Suspended",
+        {word: _counts(word) for word in ("worker", "ps", "heter")},
+    )
+
+
+# --- TrainingJob -------------------------------------------------------------------------------
+
+
+def _trainer_role(description: str, more: Schema, **keys: Any) -> Schema:
+    return _object(
+        description,
+        {
+            "entrypoint": _text("The command to run, by a shell; default: the trainers'"),
+            "resources": _free("Requests and limits of one pod"),
+            "replicaSpec": _free("A pod template, instead of one made of the fields beside it"),
+            **more,
+        },
+        **{ANY: True, **keys},
+    )
+
+
+def _trainingjob_spec() -> Schema:
+    sizes = {
+        "min-instance": _number("The least number of pods", minimum=0),
+        "max-instance": _number("The largest number of pods", minimum=0),
+    }
+    trainer = {
+        **sizes,
+        "workspace": _text("The directory to run in"),
+        # The scale subresource needs a value; what is below the least means the least.
+        "replicas": _number("How many trainers, between least and most", minimum=0, default=1),
+        "passes": _number("Ignored here, as it always was; see spec.passes"),
+    }
+    order = {
+        "rule": "!has(self.min__dash__instance) || !has(self.max__dash__instance) "
+        "|| self.min__dash__instance <= self.max__dash__instance",
+        "message": "min-instance is more than max-instance",
+    }
+    listed = {"type": "array", "items": {"type": "object", ANY: True}}
+    return _object(
+        "What is wanted",
+        {
+            "image": _text("Of all roles"),
+            "trainer": _trainer_role("The trainers", trainer, **{RULES: [order]}),
+            "pserver": _trainer_role("Parameter servers", sizes, **{RULES: [order]}),
+            "master": _trainer_role("A task master of the user's own, see entrypoint", {}),
+            "fault_tolerant": {
+                "type": "boolean",
+                "description": "Go on without trainers that fail; needed for min < max",
+            },
+            "passes": _number("Passes over the data, for the program", minimum=1),
+            "host_network": {"type": "boolean", "description": "Use the nodes' network"},
+            "port": _number("The first port of parameter servers of the v1 and v2 API"),
+            "ports_num": _number("How many ports for dense parameters"),
+            "ports_num_for_sparse": _number("How many ports for sparse parameters"),
+            "volumes": {**listed, "description": "Volumes of every pod"},
+            "VolumeMounts": {**listed, "description": "Where they are mounted"},
+            **_policies(),
+        },
+        **{
+            ANY: True,
+            RULES: [
+                {
+                    "rule": "has(self.trainer)",
+                    "message": "a job needs trainers: write spec.trainer",
+                }
+            ],
+        },
+    )
+
+
+def _trainingjob_status() -> Schema:
+    row = _object(
+        "How the pods of one role stand",
+        {
+            "training_resource_type": _text("MASTER, PSERVER or TRAINER"),
+            "state": _text("starting, running, failed or succeeded"),
+            "resource_states": _free("Number of pods by state"),
+        },
+        **{ANY: True},
+    )
+    return _status(
+        "creating, running, succeeded, failed, killed or suspended",
+        {
+            "scale_status": _free("Always empty, as it always was"),
+            "replica_statuses": {"type": "array", "items": row},
+        },
+    )
+
+
 def _column(name: str, path: str, kind: str = "string") -> Schema:
     return {"name": name, "type": kind, "jsonPath": path}
 
 
 def paddlejob() -> Schema:
     """`paddlejobs.batch.paddlepaddle.org`, short `pdj`."""
-    version = {
-        "name": form.VERSION,
+    version = _job_version(
+        form.VERSION,
+        "A distributed training job of PaddlePaddle",
+        _paddlejob_spec(),
+        _paddlejob_status(),
+        ".spec.worker.replicas",
+    )
+    return _definition(form.GROUP, form.KIND, form.PLURAL, "pdj", version)
+
+
+def trainingjob() -> Schema:
+    """`trainingjobs.paddlepaddle.org`, short `tj`."""
+    version = _job_version(
+        training_form.VERSION,
+        "A training job of the first PaddlePaddle Cloud",
+        _trainingjob_spec(),
+        _trainingjob_status(),
+        ".spec.trainer.replicas",
+    )
+    names = (training_form.GROUP, training_form.KIND, training_form.PLURAL)
+    return _definition(*names, "tj", version)
+
+
+def _job_version(
+    name: str, description: str, spec: Schema, status: Schema, replicas: str
+) -> Schema:
+    return {
+        "name": name,
         "served": True,
         "storage": True,
         "schema": {
             "openAPIV3Schema": _object(
-                "A distributed training job of PaddlePaddle",
+                description,
                 {
                     "apiVersion": _text(),
                     "kind": _text(),
                     "metadata": {"type": "object"},
-                    "spec": _paddlejob_spec(),
-                    "status": _paddlejob_status(),
+                    "spec": spec,
+                    "status": status,
                 },
                 required=["spec"],
             )
@@ -182,7 +313,7 @@ def paddlejob() -> Schema:
         "subresources": {
             "status": {},
             "scale": {
-                "specReplicasPath": ".spec.worker.replicas",
+                "specReplicasPath": replicas,
                 "statusReplicasPath": ".status.replicas",
                 "labelSelectorPath": ".status.selector",
             },
@@ -194,7 +325,6 @@ def paddlejob() -> Schema:
             _column("Age", ".metadata.creationTimestamp", "date"),
         ],
     }
-    return _definition(form.GROUP, form.KIND, form.PLURAL, "pdj", version)
 
 
 def _definition(group: str, kind: str, plural: str, short: str, version: Schema) -> Schema:
@@ -218,4 +348,4 @@ def _definition(group: str, kind: str, plural: str, short: str, version: Schema)
 
 
 def all_definitions() -> list[Schema]:
-    return [paddlejob()]
+    return [paddlejob(), trainingjob()]
