@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from paddlecloud.pfs.legacy_files import QUIET_S, LegacyFiles
+from paddlecloud.pfs.legacy_files import FORGOTTEN_S, QUIET_S, LegacyFiles
 from paddlecloud.pfs.owners import Owner
 from paddlecloud.wire.pfspath import PfsPath
 from tests.storing import ANN, Bench, at
@@ -68,4 +68,10 @@ def upload(files: LegacyFiles, data: bytes, *, until: int | None = None) -> list
 
 def quiet(files: LegacyFiles, clock: Clock) -> None:
     clock.now_s += QUIET_S
+    files.tick()
+
+
+def give_up(files: LegacyFiles, clock: Clock) -> None:
+    """Nobody comes back for a day."""
+    clock.now_s += FORGOTTEN_S + 1
     files.tick()

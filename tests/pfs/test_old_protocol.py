@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,22 @@ def test_takes_an_upload_and_gives_it_back(alice: Caller, home: str, said: bool)
         short = len(piece) < CHUNK
         assert envelope["err"] == ("this file reaches end" if short else "")
     assert got == data
+
+
+def test_goes_on_after_a_kill_with_what_had_arrived(own_server: Running) -> None:
+    path, data = "/pfs/local/home/alice/f", os.urandom(3 * CHUNK)
+    alice = own_server.as_user("alice")
+    change(alice, method="touch", path=path, filesize=len(data))
+    for offset in (0, CHUNK):
+        post_chunk(alice, path, offset, data[offset : offset + CHUNK], said=True)
+    own_server.stop(signal.SIGKILL)
+    own_server.start()
+    alice = own_server.as_user("alice")
+    assert content(alice, path).status == 404
+    usage = alice.get("/api/v2/pfs/usage?path=/pfs/local/home/alice").json
+    assert usage["used_bytes"] == len(data)
+    assert upload(alice, path, data) == [2 * CHUNK]
+    assert content(alice, path).body == data
 
 
 def test_shows_nothing_of_an_upload_until_it_is_whole(alice: Caller, home: str) -> None:

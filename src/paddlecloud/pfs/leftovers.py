@@ -1,7 +1,8 @@
 """What a killed server left among the hidden parts: found at the start, removed by and by.
 
-Only at the start is everything that no upload knows of a leftover; later it may be somebody's work
-in progress. Trees that were being removed may be large, so they wait for the first sweep.
+Only at the start is everything that no upload and no note knows of a leftover; later it may be
+somebody's work in progress. Trees that were being removed may be large, so they wait for the first
+sweep.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from paddlecloud.pfs import legacy_notes
+from paddlecloud.pfs.owners import account_folders
 from paddlecloud.pfs.removing import empty_and_remove
 from paddlecloud.pfs.unfinished import Uploads
 
@@ -24,11 +27,11 @@ class Leftovers:
 
     def find(self, uploads: Uploads) -> None:
         """Note all of them, and remove those that are small."""
-        for folder in self._parts.iterdir():
-            if folder.is_dir() and folder.name.isdecimal():
-                in_use = uploads.names_in_use(int(folder.name))
-                names = os.listdir(folder)
-                self._paths += [folder / one for one in names if one.split(".")[0] not in in_use]
+        for folder in account_folders(self._parts):
+            in_use = uploads.names_in_use(int(folder.name))
+            in_use |= {name for name, _ in legacy_notes.find(folder)}
+            names = os.listdir(folder)
+            self._paths += [folder / one for one in names if one.split(".")[0] not in in_use]
         self._remove(lambda path: not path.name.startswith("gone-"))
 
     def remove(self) -> None:

@@ -4,8 +4,8 @@ The first server wrote into the visible file. Here the writes go to a hidden dra
 copy of the file, and it takes the name when every chunk was posted or passed over, that is, the
 client asked for its checksum and went on. Whether the last chunk was passed over shows only by
 silence: after `QUIET_S` without a call it is taken as such. A chunk for a file nobody touched
-changes a draft of the existing file, published after the same silence. Drafts are in memory: after
-a restart the old client finds its file as it was and sends it again.
+changes a draft of the existing file, published after the same silence. Beside a draft lies a note
+of what has arrived (`legacy_notes`), so a killed or restarted server goes on with it.
 
 `receive_chunk`, `write` and `cut` never wait for a copy, whoever makes it: where the draft is not
 there yet, the chunk is set aside, and `finish` puts it in. All else may take as long as a copy or
@@ -19,8 +19,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
 from paddlecloud.core.errors import Conflict, InvalidInput, OutOfSpace, PaddleCloudError
+from paddlecloud.pfs import legacy_notes
 from paddlecloud.pfs.copying import copy_whole
 from paddlecloud.pfs.directories import Directories
 from paddlecloud.pfs.diskstore import Tree
@@ -34,7 +37,7 @@ from paddlecloud.pfs.legacy_writings import (
     copy_to,
     meta_of,
 )
-from paddlecloud.pfs.owners import Owner
+from paddlecloud.pfs.owners import Owner, account_folders
 from paddlecloud.pfs.publishing import Draft, standing
 from paddlecloud.pfs.shapes import Content
 from paddlecloud.pfs.store import Store
@@ -57,6 +60,20 @@ class LegacyFiles:
         self._lock = threading.Lock()
         self._writings: dict[_Key, Writing] = {}
         self._counts: Counter[int] = Counter()
+        for folder in account_folders(store.places.hidden / "parts"):
+            for name, note in legacy_notes.find(folder):
+                with suppress(PaddleCloudError, OSError):
+                    self._take_up(int(folder.name), folder, name, note)
+
+    def _take_up(self, account_id: int, folder: Path, name: str, note: legacy_notes.Note) -> None:
+        owner, path = Owner(note.owner, account_id, note.uid), PfsPath.parse(note.path)
+        writing = self._enter(owner, path, self._check(owner, path))
+        services = self._store.services
+        writing.draft = Draft(folder, services, name=name)
+        writing.draft.close()
+        writing.held = services.usage.readopt(account_id, note.size_bytes, 1)
+        writing.take_up(note)
+        writing.quiet_since_s = self._clock()
 
     # --- what the client calls ---
 
@@ -165,18 +182,13 @@ class LegacyFiles:
                 writing.drop()
 
     def flush(self) -> None:
-        """The end: what can be published is, the rest is dropped."""
+        """The end: what can be published is, the rest waits for the next process."""
         with self._lock:
             ready = [one for one in self._writings.values() if one.is_ready]
-            ends = [one for one in ready if self._claim(one)]
-        for writing in ends:
-            try:
-                if writing.is_whole_when_quiet:
-                    self._publish(writing)
-                else:
-                    writing.drop()
-            except PaddleCloudError:
-                continue
+            whole = [one for one in ready if one.is_whole_when_quiet and self._claim(one)]
+        for writing in whole:
+            with suppress(PaddleCloudError):
+                self._publish(writing)
 
     # --- drafts ---
 
@@ -318,6 +330,15 @@ class LegacyFiles:
             is_done = may_publish and is_whole and self._claim(writing)
         if is_done:
             self._publish(writing)
+        else:
+            self._note(writing)
+
+    def _note(self, writing: Writing) -> None:
+        with writing.noting:
+            with self._lock:
+                note = None if writing.is_over else writing.to_note()
+            if note is not None and writing.draft is not None:
+                legacy_notes.write(writing.draft.path, note)
 
     def _claim(self, writing: Writing) -> bool:
         """Take it out, under the lock, to publish or drop it without; False if it is in use."""
@@ -346,6 +367,7 @@ class LegacyFiles:
                     held,
                     executable=writing.executable,
                 )
+            writing.forget_note()
         except BaseException:
             if or_drop:
                 writing.drop()

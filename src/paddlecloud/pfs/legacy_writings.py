@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from paddlecloud.core.errors import InvalidInput
+from paddlecloud.pfs import legacy_notes
 from paddlecloud.pfs.diskstore import Tree
 from paddlecloud.pfs.faults import named
 from paddlecloud.pfs.owners import Owner
@@ -51,6 +52,7 @@ class Writing:
         self.path = path
         self.tree = tree
         self.making = threading.Lock()  # while the draft is made, which may take long
+        self.noting = threading.Lock()  # the note is that of the latest numbers
         self.is_ready = False  # there is a draft
         self.is_over = False  # published or dropped, or about to be
         self.draft: Draft | None = None
@@ -105,7 +107,35 @@ class Writing:
         """After it failed: the draft is still there, and what it holds is not in doubt."""
         return self.draft is not None and not (self.draft.is_named or self.draft.is_doubtful)
 
+    def to_note(self) -> legacy_notes.Note:
+        return legacy_notes.Note(
+            owner=self.owner.name,
+            uid=self.owner.uid,
+            path=str(self.path),
+            size_bytes=self.size_bytes,
+            executable=self.executable,
+            is_touched=self.is_touched,
+            settled=tuple(self.settled),
+            asked=self.asked,
+        )
+
+    def take_up(self, note: legacy_notes.Note) -> None:
+        """Go on where an earlier process was."""
+        self.size_bytes = note.size_bytes
+        self.executable = note.executable
+        self.is_touched = note.is_touched
+        self.settled = list(note.settled)
+        self.asked = note.asked
+        self.is_ready = True
+
+    def forget_note(self) -> None:
+        """Without it the draft is a leftover."""
+        if self.draft is not None:
+            with self.noting:
+                legacy_notes.forget(self.draft.path)
+
     def drop(self) -> None:
+        self.forget_note()
         if self.draft is not None:
             self.draft.discard()
             self.draft.close()

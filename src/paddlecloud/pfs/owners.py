@@ -116,6 +116,11 @@ def _is_our_directory(path: Path) -> bool:
     return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid()
 
 
+def account_folders(parent: Path) -> list[Path]:
+    """The folders of `parts`, `blobs` or `snapshots`: one for each account, called by its id."""
+    return [entry for entry in parent.iterdir() if entry.name.isdecimal() and entry.is_dir()]
+
+
 def _folder(path: Path) -> Path:
     try:
         os.mkdir(path, 0o700)

@@ -104,10 +104,14 @@ class Draft:
         self.is_named = False  # from then on it is the user's file, whatever fails behind it
         self.fd = self.open() if name else self.open(os.O_CREAT | os.O_EXCL)
 
+    @property
+    def path(self) -> Path:
+        return self._folder / self.name
+
     def open(self, more_flags: int = 0) -> int:
         """A descriptor of its own, which the caller closes."""
         flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | more_flags
-        return os.open(self._folder / self.name, flags, PLAIN_MODE)
+        return os.open(self.path, flags, PLAIN_MODE)
 
     def reopen(self) -> None:
         """Go on with one that was closed meanwhile."""

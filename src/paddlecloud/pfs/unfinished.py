@@ -18,7 +18,7 @@ from paddlecloud.core.errors import InvalidInput, NotFound, OutOfSpace, PaddleCl
 from paddlecloud.pfs.directories import Directories, Parts
 from paddlecloud.pfs.diskstore import Tree
 from paddlecloud.pfs.faults import named
-from paddlecloud.pfs.owners import Owner, Places
+from paddlecloud.pfs.owners import Owner, Places, account_folders
 from paddlecloud.pfs.publishing import Services, standing
 from paddlecloud.pfs.shapes import UploadRow, UploadWish
 from paddlecloud.pfs.uploads import Upload, boot_id
@@ -147,7 +147,7 @@ class Uploads:
     def take_up(self) -> None:
         """Find what an earlier process left; the rest of its parts is deleted by the sweep."""
         boot = boot_id()
-        for folder in _folders(self._places.hidden / "parts"):
+        for folder in account_folders(self._places.hidden / "parts"):
             for note in folder.glob("up-*.json"):
                 with suppress(OSError, ValueError, KeyError, TypeError, PaddleCloudError):
                     self._take_up(int(folder.name), note, boot)
@@ -192,10 +192,6 @@ class Uploads:
     def names_in_use(self, account_id: int) -> set[str]:
         with self._lock:
             return {f"up-{key[1]}" for key in self._live if key[0] == account_id}
-
-
-def _folders(parent: Path) -> list[Path]:
-    return [entry for entry in parent.iterdir() if entry.name.isdecimal() and entry.is_dir()]
 
 
 def _id_of(owner: Owner, wish: UploadWish) -> str:

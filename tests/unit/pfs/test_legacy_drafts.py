@@ -12,8 +12,19 @@ import pytest
 
 from paddlecloud.core.errors import Conflict, InvalidInput
 from paddlecloud.pfs import legacy_files, syscalls
-from paddlecloud.pfs.legacy_files import FORGOTTEN_S, LegacyFiles
-from tests.old_chunks import CHUNK, Clock, F, bench, clock, files, post, quiet, upload
+from paddlecloud.pfs.legacy_files import LegacyFiles
+from tests.old_chunks import (
+    CHUNK,
+    Clock,
+    F,
+    bench,
+    clock,
+    files,
+    give_up,
+    post,
+    quiet,
+    upload,
+)
 from tests.storing import ANN, BOB, Bench, at
 
 __all__ = ["bench", "clock", "files"]  # fixtures
@@ -85,7 +96,10 @@ def test_nobody_waits_for_the_copy_of_another(
 
 
 def test_a_chunk_set_aside_must_fit_the_file_it_meets(
-    bench: Bench, files: LegacyFiles, stuck: tuple[threading.Event, threading.Event]
+    bench: Bench,
+    files: LegacyFiles,
+    clock: Clock,
+    stuck: tuple[threading.Event, threading.Event],
 ):
     has_begun, may_go_on = stuck
     bench.put("f", b"o" * 2 * CHUNK)
@@ -98,7 +112,7 @@ def test_a_chunk_set_aside_must_fit_the_file_it_meets(
     touching.join(30)
     with pytest.raises(InvalidInput, match="behind the end"):
         receiver.finish()
-    files.flush()
+    give_up(files, clock)
     assert bench.leftovers() == []
 
 
@@ -136,11 +150,10 @@ def test_one_account_can_have_so_many_begun(
     files.touch(BOB, at("d", "bob"), CHUNK)
     post(files, ANN, at("b"), 0, b"x" * CHUNK)
     files.touch(ANN, at("d"), CHUNK)
-    clock.now_s += FORGOTTEN_S + 1
-    files.tick()
+    give_up(files, clock)
     for name in "efg":
         files.touch(ANN, at(name), CHUNK)
-    files.flush()
+    give_up(files, clock)
     assert bench.leftovers() == []
 
 

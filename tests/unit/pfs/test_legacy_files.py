@@ -15,7 +15,18 @@ from paddlecloud.core.errors import (
 )
 from paddlecloud.pfs.legacy_files import LegacyFiles
 from paddlecloud.wire.pfspath import PfsPath
-from tests.old_chunks import CHUNK, Clock, F, bench, clock, files, post, quiet, upload
+from tests.old_chunks import (
+    CHUNK,
+    Clock,
+    F,
+    bench,
+    clock,
+    files,
+    give_up,
+    post,
+    quiet,
+    upload,
+)
 from tests.storing import ANN, Bench, at, owner
 
 __all__ = ["bench", "clock", "files"]  # fixtures
@@ -116,13 +127,13 @@ def test_answers_the_end_of_a_file_with_an_empty_chunk(bench: Bench, files: Lega
         assert os.pread(content.fd, CHUNK, 5) == b"x" * 5
 
 
-def test_reserves_the_whole_size(bench: Bench, files: LegacyFiles):
+def test_reserves_the_whole_size(bench: Bench, files: LegacyFiles, clock: Clock):
     bench.who = who = owner(limit_bytes=1000)
     files.touch(who, F, 800)
     assert bench.used() == (800, 1)
     with pytest.raises(QuotaExceeded):
         files.touch(who, at("g"), 300)
-    files.flush()
+    give_up(files, clock)
     assert bench.used() == (0, 0)
     assert bench.leftovers() == []
 

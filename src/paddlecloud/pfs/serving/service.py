@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from paddlecloud.core.errors import Fault, InternalError, InvalidInput, NotFound, PaddleCloudError
+from paddlecloud.pfs import legacy_notes
 from paddlecloud.pfs.serving import table
 from paddlecloud.pfs.serving.callers import Callers, InHand
 from paddlecloud.pfs.serving.exchanges import Exchange, Waiting
@@ -53,8 +54,10 @@ class Service:
         max_file_bytes: int,
     ) -> None:
         self.store = store
-        self._legacy: LegacyFiles | None = None
         self._legacy_lock = threading.Lock()
+        # What an old client had sent when the last server ended counts against its quota.
+        has_drafts = legacy_notes.are_there(store.places.hidden / "parts")
+        self._legacy = self._make_legacy() if has_drafts else None
         self.max_file_bytes = max_file_bytes
         self._spill_folder = str(store.places.hidden)
         self._callers = callers
@@ -71,10 +74,13 @@ class Service:
         """Made when the first old client comes."""
         with self._legacy_lock:
             if self._legacy is None:
-                from paddlecloud.pfs.legacy_files import LegacyFiles
-
-                self._legacy = LegacyFiles(self.store)
+                self._legacy = self._make_legacy()
             return self._legacy
+
+    def _make_legacy(self) -> LegacyFiles:
+        from paddlecloud.pfs.legacy_files import LegacyFiles
+
+        return LegacyFiles(self.store)
 
     def tick(self) -> None:
         """About once a second."""
