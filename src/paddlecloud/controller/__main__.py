@@ -1,7 +1,7 @@
 """`python -m paddlecloud.controller run|manifests`: what the two verbs of the command line become.
 
 `run` is the operator until TERM or INT, which ends it gracefully: what is in hand is finished and
-the lease let go. Exit code 1 says that the lease was lost, so that a supervisor starts it anew.
+the lease let go. One that loses its lease stays and waits until it leads again.
 """
 
 from __future__ import annotations
@@ -85,10 +85,8 @@ def _run(asked: argparse.Namespace) -> int:
     site = Site(asked.datacenter, asked.etcd_server, is_ipv6=":" in access.host)
     settings = Settings(asked.namespace, asked.workers, site=site)
     operator = Operator(client, settings, lease)
-    signalled: list[int] = []
 
     def stop(number: int, frame: object) -> None:
-        signalled.append(number)
         operator.stop()
         if lease is not None:
             lease.give_up()
@@ -99,13 +97,13 @@ def _run(asked: argparse.Namespace) -> int:
     if asked.metrics_port >= 0:
         # In a pod the kubelet asks from outside; elsewhere only this machine needs to.
         host = asked.metrics_host or ("127.0.0.1" if asked.kubeconfig else "0.0.0.0")
-        listener = Listener(host, asked.metrics_port, operator.is_ready.is_set, operator.figures)
+        listener = Listener(host, asked.metrics_port, operator.is_ready, operator.figures)
         listener.start()
         logging.info("listening on %s:%d", host, listener.port)
     operator.run()
     if listener is not None:
         listener.stop()
-    return 0 if signalled else 1
+    return 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -99,7 +99,7 @@ class Operator:
         self._threads: list[threading.Thread] = []
         self._stopped = threading.Event()
         self._volcano = (-VOLCANO_S, True)  # when asked, and the answer
-        self.is_ready = threading.Event()
+        self._is_started = threading.Event()
         self.reconciles = self.failures = 0
 
     def _make_informers(self) -> dict[str, Informer]:
@@ -166,13 +166,13 @@ class Operator:
         """Reconcile until `stop`. Raises nothing that a later look could mend."""
         for informer in self._informers.values():
             informer.start()
-        if self._lease is not None and not self._lease.hold(self.stop):
+        if self._lease is not None and not self._lease.hold():
             return self._finish()
         for informer in self._informers.values():
             while not informer.listed.wait(0.2):
                 if self._stopped.is_set():
                     return self._finish()
-        self.is_ready.set()
+        self._is_started.set()
         for number in range(self._settings.workers):
             worker = threading.Thread(target=self._work, name=f"worker {number}", daemon=True)
             worker.start()
@@ -183,12 +183,23 @@ class Operator:
                     self.names.add(job_key(kind, body))
         return self._finish()
 
+    def is_ready(self) -> bool:
+        """Whether it leads and has its copies whole."""
+        return self._is_started.is_set() and (self._lease is None or self._lease.leads.is_set())
+
+    def _leads(self) -> bool:
+        """Wait until we do, as after a lease that was lost; False when stopped first."""
+        while self._lease is not None and not self._lease.leads.wait(0.5):
+            if self._stopped.is_set():
+                return False
+        return True
+
     def stop(self) -> None:
         """Begin to stop; jobs in hand are finished first. Safe to call from a signal handler."""
         self._stopped.set()
 
     def _finish(self) -> None:
-        self.is_ready.clear()
+        self._is_started.clear()
         self.names.close()
         for worker in self._threads:
             worker.join(30)
@@ -200,7 +211,7 @@ class Operator:
     # --- one job ---------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        while (key := self.names.take()) is not None:
+        while (key := self.names.take()) is not None and self._leads():
             ok, least_s = False, 0.0
             try:
                 self.reconcile(key)

@@ -1,10 +1,11 @@
 """The leader among several operators, by a Lease object.
 
-`Lease.hold(...)` blocks until this process leads, then keeps renewing in a thread and calls
-`lost` when it could not for as long as others must wait before they take over. Leading saves
-work; nothing is correct only because of it, since all that the operator writes may be written
-twice. Times of others are never compared with our clock: a lease has expired when it has not
-changed for its duration as we measure it.
+`Lease.hold()` blocks until this process leads, then keeps renewing in a thread. `leads` is clear
+from when it could not for almost as long as others must wait before they take over, and set again
+when the lease is ours again: it is tried for until `stop`. Leading saves work; nothing is correct
+only because of it, since all that the operator writes may be written twice. Times of others are
+never compared with our clock: a lease has expired when it has not changed for its duration as we
+measure it.
 
 `holds()` is for `Client.fence`: by the clock alone, so a process that was paused knows at once
 that another may lead. The client given here should be an impatient one (`PATIENCE_S`) and is not
@@ -17,7 +18,6 @@ import datetime
 import logging
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from paddlecloud.kube.client import Client, Json, collection, member
@@ -56,14 +56,12 @@ class Lease:
         self._held_until = 0.0
         self.leads = threading.Event()
 
-    def hold(self, lost: Callable[[], None]) -> bool:
+    def hold(self) -> bool:
         """Wait until we lead; False if `stop` was called first."""
         while not self._stopped.is_set():
             if self._try():
                 self.leads.set()
-                self._thread = threading.Thread(
-                    target=self._renew, args=(lost,), name="lease", daemon=True
-                )
+                self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
                 self._thread.start()
                 return True
             self._stopped.wait(self._times.renew_s)
@@ -91,13 +89,15 @@ class Lease:
 
     # --- inside ------------------------------------------------------------------------------
 
-    def _renew(self, lost: Callable[[], None]) -> None:
+    def _renew(self) -> None:
         while not self._stopped.wait(self._times.renew_s):
             is_renewed = self._held is not None and self._take(self._held)
-            if not is_renewed and not self._try() and not self.holds():
+            if is_renewed or self._try():
+                self.leads.set()
+            elif self.leads.is_set() and not self.holds():
+                log.warning("the lease is lost; another operator may lead")
                 self.leads.clear()
-                lost()
-                return
+                self._held = None
 
     def _try(self) -> bool:
         try:

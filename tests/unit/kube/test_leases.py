@@ -59,14 +59,10 @@ def lease(server: OneLease, who: str) -> Lease:
     return Lease(server, "ns", "paddlecloud", who, QUICK)
 
 
-def never() -> None:
-    raise AssertionError("the lease was lost")
-
-
 def test_leads_at_once_when_nobody_does():
     server = OneLease()
     one = lease(server, "one")
-    assert one.hold(never)
+    assert one.hold()
     assert server.body["spec"]["holderIdentity"] == "one"
     one.stop()
 
@@ -74,9 +70,9 @@ def test_leads_at_once_when_nobody_does():
 def test_waits_for_a_leader_and_follows_when_it_lets_go():
     server = OneLease()
     one, two = lease(server, "one"), lease(server, "two")
-    one.hold(never)
+    one.hold()
     held = threading.Event()
-    thread = threading.Thread(target=lambda: two.hold(never) and held.set())
+    thread = threading.Thread(target=lambda: two.hold() and held.set())
     thread.start()
     assert not held.wait(0.2)
     one.stop()
@@ -91,19 +87,39 @@ def test_takes_over_from_a_leader_that_is_silent():
     first = lease(server, "one")
     assert first._try()  # leads, and never renews
     second = lease(server, "two")
-    assert second.hold(never)
+    assert second.hold()
     second.stop()
 
 
-def test_says_when_it_is_lost():
+def test_says_when_it_is_lost_and_when_it_leads_again():
     server = OneLease()
-    lost = threading.Event()
     one = lease(server, "one")
-    one.hold(lost.set)
+    one.hold()
     server.is_cut = True
-    assert lost.wait(5)
-    assert not one.leads.is_set()
+    deadline = time.monotonic() + 5
+    while one.leads.is_set():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    server.is_cut = False
+    assert one.leads.wait(5)
     one.stop()
+
+
+def test_waits_its_turn_when_another_led_meanwhile():
+    server = OneLease()
+    one, two = lease(server, "one"), lease(server, "two")
+    one.hold()
+    with server.lock:  # as if it had been paused for long, and the other had waited for long
+        server._put({**server.body, "spec": {**server.body["spec"], "holderIdentity": "two"}})
+    two._held_until = time.monotonic() + 60
+    deadline = time.monotonic() + 5
+    while one.leads.is_set():
+        assert time.monotonic() < deadline
+        assert two._try()
+        time.sleep(0.01)
+    assert server.body["spec"]["holderIdentity"] == "two"
+    one.stop()
+    assert server.body["spec"]["holderIdentity"] == "two"
 
 
 def test_knows_by_the_clock_alone_that_another_may_lead():
@@ -133,7 +149,7 @@ def test_counts_from_when_a_renewal_was_sent():
 def test_renews_with_one_call():
     server = OneLease()
     one = lease(server, "one")
-    one.hold(never)
+    one.hold()
     server.gets = 0
     before = server.writes
     deadline = time.monotonic() + 5
@@ -147,7 +163,7 @@ def test_renews_with_one_call():
 def test_goes_on_when_the_answer_to_a_renewal_was_lost():
     server = OneLease()
     one = lease(server, "one")
-    one.hold(never)
+    one.hold()
     with server.lock:
         server._put(server.body)  # the version is another than the holder knows
         before = server.writes
@@ -164,4 +180,4 @@ def test_ends_a_wait_when_asked():
     lease(server, "one")._try()
     two = lease(server, "two")
     two.give_up()
-    assert two.hold(never) is False
+    assert two.hold() is False
