@@ -57,8 +57,8 @@ class Actor:
                     self._learn(plural, self._client.replace(path, body))
                 case Delete(plural, name, uid):
                     self._delete(who, plural, name, uid)
-                case End(name, reason):
-                    self._end(who, name, reason)
+                case End(name, uid, reason):
+                    self._end(who, name, uid, reason)
 
     def _create(self, who: Identity, plural: str, body: Json) -> None:
         try:
@@ -82,16 +82,17 @@ class Actor:
             if not (error.is_missing or error.is_outdated):
                 raise
 
-    def _end(self, who: Identity, name: str, reason: str) -> None:
+    def _end(self, who: Identity, name: str, uid: str, reason: str) -> None:
         change = {
-            "metadata": {"annotations": {STOPPED_ANNOTATION: reason[:200]}},
+            # The uid is compared: a successor of the same name is left alone.
+            "metadata": {"uid": uid, "annotations": {STOPPED_ANNOTATION: reason[:200]}},
             "spec": {"activeDeadlineSeconds": 1},
         }
         try:
             done = self._client.patch(member("v1", "pods", who.namespace, name), change)
             self._learn("pods", done)
         except Refused as error:
-            if not error.is_missing:
+            if not (error.is_missing or error.is_outdated):
                 raise
 
     # --- telling -------------------------------------------------------------------------------

@@ -63,6 +63,7 @@ class End:
     """Stop a pod but keep it: its deadline is set to now, and its log can still be read."""
 
     name: str
+    uid: str
     reason: str
 
 
@@ -272,7 +273,7 @@ class _Look:
         if pod is None or pod["metadata"].get("deletionTimestamp"):
             return
         if is_ending and self._is_kept():
-            yield End(pod["metadata"]["name"], action.reason)
+            yield End(pod["metadata"]["name"], pod["metadata"]["uid"], action.reason)
         else:
             yield _delete(PODS, pod)
 

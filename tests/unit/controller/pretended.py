@@ -86,8 +86,10 @@ class Namespace:
                     there["metadata"]["deletionTimestamp"] = written_time(self.now)
                 else:
                     del self.stored[plural, name]
-            case End(name, reason):
+            case End(name, uid, reason):
                 there = self.stored["pods", name]
+                if there["metadata"]["uid"] != uid:
+                    return
                 there["metadata"].setdefault("annotations", {})[STOPPED_ANNOTATION] = reason
                 self.end(name, 143, reason="DeadlineExceeded")
         self.most_pods = max(self.most_pods, len(self.pods()))
