@@ -8,7 +8,9 @@ and a test compares. Printed by `paddlecloud manifests`. Nothing here talks to a
 from __future__ import annotations
 
 from paddlecloud.controller.identity import Json
+from paddlecloud.forms import trainingjob
 from paddlecloud.kube import definitions as defined
+from paddlecloud.kube.definitions import RESOURCE_GROUPS
 from paddlecloud.kube.kinds import KINDS
 
 NAME = "paddlecloud-operator"
@@ -39,6 +41,11 @@ def rules() -> list[Json]:
         rule("", "services", "get list watch create delete"),
         rule("", "configmaps", "get list watch create update delete"),
         rule("", "events", "create"),
+        # To plan: what there is, whose it is.
+        rule("", "nodes namespaces", "list watch"),
+        rule(trainingjob.GROUP, RESOURCE_GROUPS, "list watch"),
+        rule(trainingjob.GROUP, f"{RESOURCE_GROUPS}/status", "patch"),
+        rule("scheduling.volcano.sh", "podgroups", "get list watch create update delete"),
     ]
 
 

@@ -1,9 +1,10 @@
 """The definitions of our custom resources, as the API server wants them.
 
-`paddlejob()` and `trainingjob()` are the CustomResourceDefinitions of the two kinds of job;
-`deploy/crds` holds them as YAML, and a test compares. The schemas are structural and have no
-enums: objects written for the first operators must still be accepted, odd values are understood
-and warned of by the form. They refuse only what can never work.
+`paddlejob()` and `trainingjob()` are the CustomResourceDefinitions of the two kinds of job,
+`resource_group()` that of a share of the cluster; `deploy/crds` holds them as YAML, and a test
+compares. The schemas are structural and those of jobs have no enums: objects written for the first
+operators must still be accepted, odd values are understood and warned of by the form. They refuse
+only what can never work.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ Schema = dict[str, Any]
 
 ANY = "x-kubernetes-preserve-unknown-fields"
 RULES = "x-kubernetes-validations"
+RESOURCE_GROUPS = "resourcegroups"
 
 
 def _text(description: str = "") -> Schema:
@@ -327,14 +329,16 @@ def _job_version(
     }
 
 
-def _definition(group: str, kind: str, plural: str, short: str, version: Schema) -> Schema:
+def _definition(
+    group: str, kind: str, plural: str, short: str, version: Schema, scope: str = "Namespaced"
+) -> Schema:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{plural}.{group}"},
         "spec": {
             "group": group,
-            "scope": "Namespaced",
+            "scope": scope,
             "names": {
                 "kind": kind,
                 "listKind": f"{kind}List",
@@ -347,5 +351,54 @@ def _definition(group: str, kind: str, plural: str, short: str, version: Schema)
     }
 
 
+# --- ResourceGroup -----------------------------------------------------------------------------
+
+
+def _amounts(description: str) -> Schema:
+    quantity = {
+        "x-kubernetes-int-or-string": True,
+        "anyOf": [{"type": "integer"}, {"type": "string"}],
+        "pattern": r"^([0-9]+(\.[0-9]*)?|\.[0-9]+)(m|k|[KMGTPE]i?|e[0-9]+)?$",
+    }
+    whole = _number(minimum=0)
+    amounts = {"cpu": quantity, "memory": quantity, "gpu": whole, "replicas": whole}
+    return _object(description, amounts)
+
+
+def resource_group() -> Schema:
+    """`resourcegroups.paddlepaddle.org`, short `rg`, of the whole cluster."""
+    spec = _object(
+        "What the jobs of some namespaces have together",
+        {
+            "guarantee": _amounts("Theirs whenever they want it; others may only borrow it"),
+            "limit": _amounts("The most they may hold; what is not named has no limit"),
+            "weight": _number("Their share of what nobody is guaranteed", minimum=1, default=1),
+            "namespaces": {
+                "type": "array",
+                "description": "Whose jobs may use it",
+                "items": _text(),
+                "x-kubernetes-list-type": "set",
+            },
+        },
+    )
+    version = _job_version("v1", "A share of the cluster", spec, _group_status(), "")
+    version["subresources"] = {"status": {}}
+    version["additionalPrinterColumns"] = [
+        _column("Cpu", ".spec.guarantee.cpu"),
+        _column("Gpu", ".spec.guarantee.gpu"),
+        _column("Weight", ".spec.weight", "integer"),
+        _column("Valid", ".status.conditions[?(@.type=='Valid')].status"),
+        _column("Age", ".metadata.creationTimestamp", "date"),
+    ]
+    names = (training_form.GROUP, "ResourceGroup", RESOURCE_GROUPS)
+    return _definition(*names, "rg", version, "Cluster")
+
+
+def _group_status() -> Schema:
+    conditions = {"type": "array", "items": _CONDITION, "x-kubernetes-list-type": "map"}
+    conditions["x-kubernetes-list-map-keys"] = ["type"]
+    return _object("What is so, written by the operator", {"conditions": conditions})
+
+
 def all_definitions() -> list[Schema]:
-    return [paddlejob(), trainingjob()]
+    return [paddlejob(), trainingjob(), resource_group()]
