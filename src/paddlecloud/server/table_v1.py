@@ -62,12 +62,32 @@ _SAME = [
         dialect="v1",
     ),
 ]
+# The same jobs as objects of a cluster: a submit may also be a TrainingJob or PaddleJob itself.
+_SAME += [
+    replace(
+        _SUBMIT,
+        path=routes.V1_TRAINING_JOBS,
+        summary="Submit a job; the body is that of /api/v1/jobs, or a TrainingJob or PaddleJob"
+        " object whose pod templates hold only what docs/guides/kubernetes.md allows",
+        body=dict[str, Any],
+    ),
+    replace(_KILL, path=routes.V1_TRAINING_JOBS),
+]
 _PLAIN = [
     Route(
         "GET",
         routes.V1_JOBS,
         v1.list_jobs,
         "The caller's jobs as they were asked for, newest first",
+        params=(_PHASE, _LIMIT, _CURSOR),
+        answers={200: shapes_v1.JobListV1},
+        dialect="v1",
+    ),
+    Route(
+        "GET",
+        routes.V1_TRAINING_JOBS,
+        v1.list_jobs,
+        "As GET /api/v1/jobs",
         params=(_PHASE, _LIMIT, _CURSOR),
         answers={200: shapes_v1.JobListV1},
         dialect="v1",
@@ -101,6 +121,7 @@ _PLAIN = [
 ]
 _SHIPPED: dict[str, tuple[Any, str]] = {
     routes.V1_JOBS: (v1.list_batch_jobs, "Batch jobs in snake_case, and names being killed"),
+    routes.V1_TRAINING_JOBS: (v1.list_training_jobs, "TrainingJob objects in snake_case"),
     routes.V1_PSERVERS: (v1.pservers, "Replica sets <job>-pserver in snake_case"),
     routes.V1_WORKERS: (v1.workers, "Pods in snake_case"),
     routes.V1_QUOTA: (v1.quota, "Resource quotas in snake_case"),

@@ -60,6 +60,11 @@ def list_batch_jobs(request: Request) -> Answer:
     return json_answer(lists_v1.batch_jobs(request.caller, asked["limit"], asked["cursor"]))
 
 
+def list_training_jobs(request: Request) -> Answer:
+    asked = request.params
+    return json_answer(lists_v1.training_jobs(request.caller, asked["limit"], asked["cursor"]))
+
+
 def kill(request: Request) -> Answer:
     body = request.json()
     name = body.get("jobname") or body.get("name")

@@ -59,7 +59,7 @@ def _shape(row: tuple[Any, ...], account: str, positions: dict[str, int]) -> dic
         "restarts": row[17],
         "max_restarts": row[18],
         "package": row[19],
-        "output": f"{row[19]}/output",
+        "output": f"{row[19]}/output" if row[19] else "",
         "position": positions.get(row[0]),
         "failure": msgspec.Raw(row[20].encode()),
     }

@@ -73,6 +73,75 @@ def batch_jobs(caller: Principal, limit: int, cursor: str | None) -> dict[str, A
     }
 
 
+def training_jobs(caller: Principal, limit: int, cursor: str | None) -> dict[str, Any]:
+    """The same jobs as TrainingJob objects: the wish in its keys, the status in its words."""
+    where, values = job_rows.list_where(caller, "all", None, cursor)
+    rows = fetch(
+        "SELECT j.id, j.name, j.phase, j.reason, j.counts, j.submitted_at, j.spec"
+        f" FROM jobs_job j{where}",
+        [*values, limit],
+    )
+    items = [
+        {
+            "metadata": _metadata(caller, name, name, job_id, submitted_at),
+            "spec": _training_spec(_decode(spec)),
+            "status": {
+                "phase": _TRAINING_PHASES.get(phase, "creating"),
+                "reason": reason,
+                "replica_statuses": _replica_statuses(_decode(counts)),
+            },
+        }
+        for job_id, name, phase, reason, counts, submitted_at, spec in rows
+    ]
+    return {"api_version": "paddlepaddle.org/v1", "kind": "TrainingJobList", "items": items}
+
+
+_TRAINING_PHASES = {
+    "Running": "running",
+    "Rescaling": "running",
+    "Succeeded": "succeeded",
+    "Failed": "failed",
+    "Killed": "failed",
+    "TimedOut": "failed",
+}
+
+
+def _training_spec(spec: dict[str, Any]) -> dict[str, Any]:
+    roles = {role["role"]: role for role in spec["roles"]}
+    body: dict[str, Any] = {
+        "image": spec["runtime"],
+        "fault_tolerant": spec["fault_tolerant"],
+        "passes": spec["passes"],
+    }
+    for role in ("trainer", "pserver"):
+        if role in roles:
+            least, most = roles[role]["min_replicas"], roles[role]["max_replicas"]
+            body[role] = {"min_instance": least, "max_instance": most}
+    body["trainer"] |= {"entrypoint": spec["entry"], "workspace": spec["package"]}
+    return body
+
+
+def _replica_statuses(counts: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "training_resource_type": role.upper(),
+            "state": _replica_state(count),
+            "resource_states": {
+                state: count[state] for state in ("running", "succeeded", "failed") if count[state]
+            },
+        }
+        for role, count in counts.items()
+    ]
+
+
+def _replica_state(count: dict[str, int]) -> str:
+    if count["failed"]:
+        return "failed"
+    if count["succeeded"] and count["succeeded"] >= count["wanted"]:
+        return "succeeded"
+    return "running" if count["running"] else "starting"
+
+
 def replica_sets(caller: Principal, limit: int) -> dict[str, Any]:
     items = []
     for job_id, name, _, counts, submitted_at, *_ in _rows(caller, limit, None):

@@ -23,7 +23,7 @@ from paddlecloud.core.phases import Phase
 from paddlecloud.core.resources import format_cpu, format_memory
 from paddlecloud.engines.protocols import Engine
 from paddlecloud.engines.registry import may_serve_second_account
-from paddlecloud.forms import rest_v1
+from paddlecloud.forms import rest_v1, tenant_objects
 from paddlecloud.scheduling.plan import never_fits_quota
 from paddlecloud.server.accounts.models import Account
 from paddlecloud.server.authentication import Principal
@@ -48,6 +48,7 @@ from paddlecloud.wire.job_words import GROUP
 from paddlecloud.wire.pfspath import PfsPath
 
 PADDLE_TRAIN = "paddle train"
+KUBERNETES = "kubernetes"
 
 
 def submit(request: Request, form: dict[str, Any] | None = None) -> tuple[dict[str, Any], bool]:
@@ -74,11 +75,16 @@ def read_spec(caller: Principal, body: dict[str, Any], *, needs_package: bool = 
     A dry run sends no package, so it does not need one.
     """
     process = here()
-    spec = rest_v1.parse(body, default_cluster=process.engines.default.cluster)
+    if is_object := tenant_objects.is_object(body):
+        spec = replace(tenant_objects.parse(body), cluster=process.engines.default.cluster)
+    else:
+        spec = rest_v1.parse(body, default_cluster=process.engines.default.cluster)
     engine = process.engines.engine(spec.cluster)
     _check_alone(engine)
-    spec = _settle_runtime(spec)
-    if needs_package or spec.package:
+    if engine.kind != KUBERNETES:  # there a runtime is an image, and only a node can judge it
+        _refuse_templates(is_object)
+        _check_runtime(spec)
+    if not is_object and (needs_package or spec.package):
         spec = _settle_package(caller, spec)
     within_s = process.configuration.engines.answer_within_s
     spec = registries.settle(caller, _settle_group(caller, spec), engine)
@@ -110,7 +116,16 @@ def _check_alone(engine: Engine) -> None:
         )
 
 
-def _settle_runtime(spec: JobSpec) -> JobSpec:
+def _refuse_templates(is_object: bool) -> None:
+    if is_object:
+        raise InvalidInput(
+            "such an object describes pods, and this platform has no cluster to make them on",
+            field="kind",
+            hint="submit a package instead, or start the server with --engine kubernetes",
+        )
+
+
+def _check_runtime(spec: JobSpec) -> None:
     runtimes = here().runtimes
     runtimes.check(spec.runtime, field="runtime")
     needs_paddle = (spec.entry.split() or PADDLE_TRAIN.split())[:2] == PADDLE_TRAIN.split()
@@ -120,7 +135,6 @@ def _settle_runtime(spec: JobSpec) -> JobSpec:
             field="entry",
             hint='say how your program is started, e.g. -entry "python train.py"',
         )
-    return spec
 
 
 def _settle_package(caller: Principal, spec: JobSpec) -> JobSpec:

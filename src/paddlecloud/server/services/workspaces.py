@@ -58,6 +58,8 @@ def _words(error: Exception) -> str:
 
 
 def _fill(job: Job) -> None:
+    if not job.package:
+        return  # its pods work where their templates say
     path = PfsPath.parse(job.package)
     account = job.account
     tree = locating.tree_of(account.pk, account.username, path)
