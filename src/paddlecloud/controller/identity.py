@@ -13,12 +13,15 @@ from typing import Any
 from paddlecloud.core.contract import DEFAULT_PORTS_NUM
 from paddlecloud.core.jobspec import Role
 from paddlecloud.core.topology import role_from_word
-from paddlecloud.forms.custom_resources import Intranet
+from paddlecloud.forms.custom_resources import ClusterJob, Intranet
 from paddlecloud.kube.kinds import PADDLE_JOB, Kind, kind_named
 from paddlecloud.kube.words import (
+    ACCOUNT_ANNOTATION,
     ATTEMPT_LABEL,
     INDEX_LABEL,
+    JOB_ID_LABEL,
     JOB_LABEL,
+    JOB_NAME_ANNOTATION,
     KIND_LABEL,
     POD_LABEL,
     ROLE_LABEL,
@@ -39,6 +42,10 @@ class Identity:
     name: str
     uid: str
     kind: Kind = PADDLE_JOB
+    # What the server that made the object calls it; the object's own where a person did.
+    known_as: str = ""
+    platform_id: str = ""
+    user: str = ""
 
     @property
     def job_id(self) -> str:
@@ -84,16 +91,25 @@ class Identity:
         """
         return f"{self.peers_name}.servers"
 
-    def base_port(self, intranet: Intranet) -> int:
-        if intranet != Intranet.HOST:
-            return BASE_PORT
+    def base_port(self, job: ClusterJob) -> int:
+        if job.intranet != Intranet.HOST:
+            return job.port or BASE_PORT
         block = zlib.crc32(self.uid.encode()) % HOST_BLOCKS
         return FIRST_HOST_PORT + block * DEFAULT_PORTS_NUM
 
 
 def identity_of(body: Json, kind: Kind = PADDLE_JOB) -> Identity:
     metadata = body["metadata"]
-    return Identity(metadata.get("namespace", ""), metadata["name"], metadata["uid"], kind)
+    labels, notes = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    return Identity(
+        metadata.get("namespace", ""),
+        metadata["name"],
+        metadata["uid"],
+        kind,
+        known_as=notes.get(JOB_NAME_ANNOTATION, ""),
+        platform_id=labels.get(JOB_ID_LABEL, ""),
+        user=notes.get(ACCOUNT_ANNOTATION, ""),
+    )
 
 
 def kind_of_job(child: Json) -> Kind:

@@ -41,24 +41,30 @@ class Site:
 
 
 def _facts(job: ClusterJob, who: Identity, site: Site, size: int, addresses: Addresses) -> JobFacts:
-    spec, port = job.spec, who.base_port(job.intranet)
+    spec, port = job.spec, who.base_port(job)
 
     def peers(role: Role) -> list[Peer]:
         found = spec.role(role)
         count = 0 if found is None else size if role == Role.TRAINER else found.replicas
         return [Peer(addresses[role, index], port) for index in range(count)]
 
-    needs = spec.trainers.resources
+    needs, masters = spec.trainers.resources, peers(Role.MASTER)
     return JobFacts(
-        job_id=who.job_id,
-        name=who.name,
+        job_id=who.platform_id or who.job_id,
+        name=who.known_as or who.name,
         mode=spec.mode.value,
         datacenter=site.datacenter,
-        user=who.namespace,
+        user=who.user or who.namespace,
         namespace=who.namespace,
         trainers=peers(Role.TRAINER),
         pservers=peers(Role.PSERVER),
         heters=peers(Role.HETER),
+        master=masters[0] if masters else None,
+        entry=spec.entry,
+        topology=spec.topology or spec.entry,
+        package=spec.package,
+        fault_tolerant=spec.fault_tolerant,
+        v2_ports=(port if job.port else contract.LEGACY_PORT, *job.v2_ports),
         passes=spec.passes,
         cpu_milli=needs.cpu_milli,
         gpus=needs.gpu,
@@ -112,7 +118,7 @@ def pod_environment(
     # First, since what comes after it refers to it.
     written: list[Json] = [{"name": "POD_IP", **address}]
     host = "[$(POD_IP)]" if site.is_ipv6 and job.intranet != Intranet.SERVICE else "$(POD_IP)"
-    endpoint = f"{host}:{who.base_port(job.intranet)}"
+    endpoint = f"{host}:{who.base_port(job)}"
     written.append({"name": "PADDLE_CURRENT_ENDPOINT", "value": endpoint})
     for name, value in env.items():
         if name in OWN or name in DIRECT:

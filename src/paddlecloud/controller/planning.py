@@ -30,7 +30,7 @@ from paddlecloud.core import completion, lifecycle
 from paddlecloud.core.actions import Decision, Event, Grant, Severity, Start, Stop
 from paddlecloud.core.cleanup import wants_removal
 from paddlecloud.core.errors import InvalidInput
-from paddlecloud.core.jobspec import CleanPolicy, Role
+from paddlecloud.core.jobspec import CleanPolicy
 from paddlecloud.core.observed import Observed, ReplicaKey, ReplicaObserved, ReplicaState
 from paddlecloud.core.phases import TERMINAL, Phase
 from paddlecloud.forms.custom_resources import ClusterJob, Intranet
@@ -348,7 +348,7 @@ class _Look:
     # --- servers first ---------------------------------------------------------------------------
 
     def _servers(self) -> list[Slot]:
-        return [slot for slot in self.wanted if slot[0] == Role.PSERVER]
+        return [slot for slot in self.wanted if slot[0] in making.SERVERS]
 
     def _lacks_a_server(self) -> bool:
         return any(slot not in self.pods for slot in self._servers())

@@ -19,6 +19,7 @@ from paddlecloud.core.contract import DEFAULT_PORTS_NUM
 from paddlecloud.core.jobspec import Role
 from paddlecloud.core.observed import ReplicaKey
 from paddlecloud.forms.custom_resources import ClusterJob, Intranet
+from paddlecloud.kube.kinds import TRAINING_JOB
 from paddlecloud.kube.words import (
     ATTEMPT_LABEL,
     INDEX_LABEL,
@@ -26,12 +27,18 @@ from paddlecloud.kube.words import (
     PROBED_ANNOTATION,
     ROLE_ANNOTATION,
     ROLE_LABEL,
+    TRAINER_COUNT_ANNOTATION,
+    TRAINER_ID_ANNOTATION,
 )
 
 PEERS_VOLUME, PEERS_PATH = "paddlecloud-peers", "/var/run/paddlecloud/peers"
 SAMPLES_VOLUME = "paddlecloud-samples"
 GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 VOLCANO = "volcano"
+SERVERS = (Role.MASTER, Role.PSERVER)
+# Files of generation A, which programs of that time read.
+FILES_VOLUME = "paddlecloud-files"
+FILES = {"/trainer_id": TRAINER_ID_ANNOTATION, "/trainer_count": TRAINER_COUNT_ANNOTATION}
 
 
 def scheduler_of(job: ClusterJob) -> str:
@@ -49,11 +56,11 @@ def _pod_spec(template: Any) -> Json:
 
 
 def starts_servers_first(job: ClusterJob) -> bool:
-    """Whether workers wait until the parameter servers listen.
+    """Whether workers wait until the parameter servers listen, and a master runs.
 
     Not where gloo makes the servers wait for the workers (withGloo: 2): both would wait for ever.
     """
-    return job.spec.role(Role.PSERVER) is not None and job.with_gloo < 2
+    return any(role.role in SERVERS for role in job.spec.roles) and job.with_gloo < 2
 
 
 def pod(job: ClusterJob, who: Identity, site: Site, size: int, key: ReplicaKey) -> Json:
@@ -71,6 +78,8 @@ def pod(job: ClusterJob, who: Identity, site: Site, size: int, key: ReplicaKey) 
     _open_ports(spec, container, job, who)
     metadata = _metadata(template.get("metadata") or {}, job, who, key, name)
     _probe(container, metadata, job, who, key.role)
+    if who.kind is TRAINING_JOB:
+        _give_files(spec, container, metadata, size, key)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
@@ -121,7 +130,7 @@ def _give_environment(
     # Ours first: a user's variable may refer to them, and they to none of the user's.
     container["env"] = [*ours, *users]
     waits_for = [who.peers_name]
-    if key.role != Role.PSERVER and starts_servers_first(job):
+    if key.role not in SERVERS and starts_servers_first(job):
         waits_for.append(who.gate_name)
     container["envFrom"] = [
         *(container.get("envFrom") or ()),
@@ -133,7 +142,7 @@ def _probe(container: Json, metadata: Json, job: ClusterJob, who: Identity, role
     """Have the kubelet see when a server listens: a worker that comes earlier dies or hangs."""
     if role != Role.PSERVER or not starts_servers_first(job) or container.get("readinessProbe"):
         return
-    port = who.base_port(job.intranet)
+    port = who.base_port(job)
     container["readinessProbe"] = {"tcpSocket": {"port": port}, "periodSeconds": 1}
     metadata["annotations"][PROBED_ANNOTATION] = str(port)
 
@@ -156,12 +165,29 @@ def _mount(spec: Json, container: Json, job: ClusterJob, who: Identity) -> None:
     container["volumeMounts"] = [*(container.get("volumeMounts") or ()), *mounts]
 
 
+def _give_files(spec: Json, container: Json, metadata: Json, size: int, key: ReplicaKey) -> None:
+    """The rank and the size as files. The line ends that programs cut off are in the values."""
+    metadata["annotations"] |= {
+        TRAINER_ID_ANNOTATION: f"{key.index}\n",
+        TRAINER_COUNT_ANNOTATION: f"{size}\n",
+    }
+    items = [
+        {"path": path.lstrip("/"), "fieldRef": {"fieldPath": f"metadata.annotations['{name}']"}}
+        for path, name in FILES.items()
+    ]
+    spec["volumes"].append({"name": FILES_VOLUME, "downwardAPI": {"items": items}})
+    container["volumeMounts"] += [
+        {"name": FILES_VOLUME, "mountPath": path, "subPath": path.lstrip("/"), "readOnly": True}
+        for path in FILES
+    ]
+
+
 def _open_ports(spec: Json, container: Json, job: ClusterJob, who: Identity) -> None:
     """Named where others need to know: on a host's network they keep two pods that would fight
     for the same ports off one node."""
     if job.intranet == Intranet.POD_IP:
         return
-    port, is_host = who.base_port(job.intranet), job.intranet == Intranet.HOST
+    port, is_host = who.base_port(job), job.intranet == Intranet.HOST
     ours: list[Json] = [
         {
             "name": f"p-{offset}",
@@ -175,7 +201,7 @@ def _open_ports(spec: Json, container: Json, job: ClusterJob, who: Identity) -> 
 
 def service(who: Identity, job: ClusterJob, role: Role, index: int) -> Json:
     """A name that leads to one pod, before it is ready too: peers wait for each other."""
-    name, port = who.pod_name(role, index), who.base_port(job.intranet)
+    name, port = who.pod_name(role, index), who.base_port(job)
     ports = [
         {"name": f"p-{offset}", "port": port + offset, "targetPort": port + offset}
         for offset in range(DEFAULT_PORTS_NUM)

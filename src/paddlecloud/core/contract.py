@@ -88,6 +88,7 @@ class JobFacts(NamedTuple):
     with_gloo: int = 0  # 0 off, 1 trainers, 2 trainers and servers; parameter servers only
     elastic_server: str = ""  # host:port of the etcd of Paddle's own elastic launcher
     elastic_timeout_s: int = 60
+    v2_ports: Sequence[int] = (LEGACY_PORT, 1, 1)  # of v1/v2 servers: first, dense, sparse
 
 
 class ReplicaFacts(NamedTuple):
@@ -180,6 +181,10 @@ def _process_endpoints(view: _View) -> Optional[str]:
         return None
     text = ",".join(peer.at(i) for peer in trainers for i in range(peer.ports_num))
     return text if len(text) <= MAX_LIST_BYTES else None
+
+
+def _v2_port(place: int) -> Callable[[_View], str]:
+    return lambda view: str(view.job.v2_ports[place])
 
 
 def _library_path(view: _View) -> Optional[str]:
@@ -285,9 +290,9 @@ VARIABLES = (
     Variable("ENTRY", "A", "start command", lambda v: _text(v.job.entry)),
     Variable("TOPOLOGY", "A", "v1 configuration file", lambda v: _text(v.job.topology)),
     Variable("TRAINER_PACKAGE", "A", "the package directory", lambda v: _text(v.job.package)),
-    Variable("PADDLE_INIT_PORT", "A", "v1/v2 server port", lambda v: str(LEGACY_PORT)),
-    Variable("PADDLE_INIT_PORTS_NUM", "A", "v1/v2 dense ports", lambda v: "1"),
-    Variable("PADDLE_INIT_PORTS_NUM_FOR_SPARSE", "A", "v1/v2 sparse ports", lambda v: "1"),
+    Variable("PADDLE_INIT_PORT", "A", "v1/v2 server port", _v2_port(0)),
+    Variable("PADDLE_INIT_PORTS_NUM", "A", "v1/v2 dense ports", _v2_port(1)),
+    Variable("PADDLE_INIT_PORTS_NUM_FOR_SPARSE", "A", "v1/v2 sparse ports", _v2_port(2)),
     Variable("PADDLE_INIT_TRAINER_COUNT", "A", "threads per trainer", _threads_per_trainer),
     Variable("PADDLE_INIT_NUM_GRADIENT_SERVERS", "A", "trainers", lambda v: v.trainer_count),
     Variable("PADDLE_INIT_NUM_PASSES", "A", "passes", lambda v: str(v.job.passes)),

@@ -58,6 +58,8 @@ class ClusterJob:
     suspend: bool = False
     gang: GangPolicy | None = None
     samples: SampleSet | None = None
+    port: int = 0  # the first of every replica; 0: the operator's own choice
+    v2_ports: tuple[int, int] = (1, 1)  # of servers of the v1 and v2 API: for dense, for sparse
 
 
 @dataclass(frozen=True, slots=True)

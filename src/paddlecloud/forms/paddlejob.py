@@ -18,42 +18,23 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from paddlecloud.core.jobspec import (
-    CleanPolicy,
-    JobSpec,
-    Mode,
-    Priority,
-    RestartRule,
-    Role,
-    RoleSpec,
-)
+from paddlecloud.core.jobspec import CleanPolicy, JobSpec, Mode, Role, RoleSpec
 from paddlecloud.core.topology import PADDLEJOB_WORDS, mode_of
-from paddlecloud.forms.custom_resources import (
-    ClusterJob,
-    GangPolicy,
-    Intranet,
-    Reading,
-    SampleSet,
-    Warned,
-)
-from paddlecloud.forms.fields import MAX_REPLICAS, MAX_RESTARTS
+from paddlecloud.forms import job_policies
+from paddlecloud.forms.custom_resources import ClusterJob, Intranet, Reading, SampleSet, Warned
+from paddlecloud.forms.fields import MAX_REPLICAS
 
 GROUP, VERSION, KIND, PLURAL = "batch.paddlepaddle.org", "v1", "PaddleJob", "paddlejobs"
-MAX_DEADLINE_S = 10**9
 # Pods are called <job>-worker-<index> and that is their host name too, at most 63 characters.
 MAX_NAME = 63 - len(f"-worker-{MAX_REPLICAS}")
 
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
 _SPEC_KEYS = (
-    "worker ps heter cleanPodPolicy intranet withGloo elastic schedulingPolicy sampleSetRef "
-    "suspend backoffLimit restartExitCodes activeDeadlineSeconds priority"
-).split()
+    *"worker ps heter cleanPodPolicy intranet withGloo elastic sampleSetRef".split(),
+    *job_policies.KEYS,
+)
 _ROLE_KEYS = ("replicas", "requests", "limits", "template")
-_GANG_KEYS = ("minAvailable", "queue", "priorityClass", "minResources")
-_POLICY_KEYS = (*_GANG_KEYS, "group", "mayBorrow")
-_CLEAN = {policy.value: policy for policy in CleanPolicy}
 _INTRANET = {kind.value: kind for kind in Intranet}
-_PRIORITY = {priority.word: priority for priority in Priority}
 
 
 def parse(body: object) -> tuple[ClusterJob, tuple[Warned, ...]]:
@@ -66,35 +47,28 @@ def parse(body: object) -> tuple[ClusterJob, tuple[Warned, ...]]:
     clean = _clean_key(reading, spec)
     reading.unknown_keys("spec", spec, (*_SPEC_KEYS, "cleanPolicy"))
     roles = _roles(reading, spec)
-    policy = reading.mapping("spec.schedulingPolicy", spec.get("schedulingPolicy"))
-    reading.unknown_keys("spec.schedulingPolicy", policy, _POLICY_KEYS)
+    policies = job_policies.read(reading, lambda key: (f"spec.{key}", spec.get(key)))
     job = ClusterJob(
         spec=JobSpec(
             name=name,
             mode=_mode(roles),
             roles=roles,
             runtime=_image(roles),
-            priority=reading.choice("spec.priority", spec.get("priority"), _PRIORITY, "normal"),
-            wall_time_s=reading.whole(
-                "spec.activeDeadlineSeconds",
-                spec.get("activeDeadlineSeconds"),
-                0,
-                0,
-                MAX_DEADLINE_S,
+            priority=policies.priority,
+            wall_time_s=policies.wall_time_s,
+            restart=policies.restart,
+            clean=job_policies.read_clean(
+                reading, f"spec.{clean}", spec.get(clean), CleanPolicy.ON_COMPLETION
             ),
-            restart=_restart(reading, spec),
-            clean=reading.choice(
-                f"spec.{clean}", spec.get(clean), _CLEAN, CleanPolicy.ON_COMPLETION.value
-            ),
-            grace_s=_grace_s(roles),
-            group=reading.text("spec.schedulingPolicy.group", policy.get("group")),
-            may_borrow=reading.flag("spec.schedulingPolicy.mayBorrow", policy.get("mayBorrow")),
+            grace_s=job_policies.grace_s([role.template for role in roles]),
+            may_borrow=policies.may_borrow,
+            group=policies.group,
         ),
         intranet=reading.choice("spec.intranet", spec.get("intranet"), _INTRANET, "PodIP"),
         with_gloo=_gloo(reading, spec, roles),
         elastic=spec.get("elastic") is not None,
-        suspend=reading.flag("spec.suspend", spec.get("suspend")),
-        gang=_gang(reading, policy),
+        suspend=policies.suspend,
+        gang=policies.gang,
         samples=_samples(reading, spec.get("sampleSetRef")),
     )
     reading.faults.raise_if_any()
@@ -187,43 +161,12 @@ def _mode(roles: tuple[RoleSpec, ...]) -> Mode:
     return mode_of(most, counts.get(Role.PSERVER, 0), counts.get(Role.HETER, 0))
 
 
-def _first_container(role: RoleSpec) -> Mapping[str, Any]:
-    pod = (role.template or {}).get("spec")
-    containers = pod.get("containers") if isinstance(pod, Mapping) else None
-    first = containers[0] if isinstance(containers, list) and containers else None
-    return first if isinstance(first, Mapping) else {}
-
-
 def _image(roles: tuple[RoleSpec, ...]) -> str:
-    image = _first_container(roles[0]).get("image") if roles else None
+    image = job_policies.first_container(roles[0].template).get("image") if roles else None
     return image if isinstance(image, str) else ""
 
 
-def _grace_s(roles: tuple[RoleSpec, ...]) -> float:
-    """The longest grace a template asks for; the kubelet's own default where none does."""
-    graces = [
-        (role.template or {}).get("spec", {}).get("terminationGracePeriodSeconds")
-        for role in roles
-        if isinstance((role.template or {}).get("spec", {}), Mapping)
-    ]
-    given = [grace for grace in graces if isinstance(grace, int) and grace >= 0]
-    return float(max(given)) if given else 30.0
-
-
 # --- the rest --------------------------------------------------------------------------------
-
-
-def _restart(reading: Reading, spec: Mapping[str, Any]) -> RestartRule:
-    limit = reading.whole("spec.backoffLimit", spec.get("backoffLimit"), 0, 0, MAX_RESTARTS)
-    codes = spec.get("restartExitCodes")
-    if codes is None:
-        codes = []
-    where = "spec.restartExitCodes"
-    if not isinstance(codes, list):
-        reading.faults.add(where, "must be a list of exit codes from 1 to 255")
-        codes = []
-    read = {reading.whole(f"{where}[{i}]", code, 1, 1, 255) for i, code in enumerate(codes)}
-    return RestartRule(limit, frozenset(read))
 
 
 def _gloo(reading: Reading, spec: Mapping[str, Any], roles: tuple[RoleSpec, ...]) -> int:
@@ -238,19 +181,6 @@ def _gloo(reading: Reading, spec: Mapping[str, Any], roles: tuple[RoleSpec, ...]
     if level and all(role.role != Role.PSERVER for role in roles):
         reading.warn(where, "has no effect without parameter servers")
     return level
-
-
-def _gang(reading: Reading, body: Mapping[str, Any]) -> GangPolicy | None:
-    where = "spec.schedulingPolicy"
-    if not any(key in body for key in _GANG_KEYS):
-        return None
-    least = reading.mapping(f"{where}.minResources", body.get("minResources"))
-    return GangPolicy(
-        reading.whole(f"{where}.minAvailable", body.get("minAvailable"), 0, 0, 3 * MAX_REPLICAS),
-        reading.text(f"{where}.queue", body.get("queue")),
-        reading.text(f"{where}.priorityClass", body.get("priorityClass")),
-        {name: str(amount) for name, amount in least.items()},
-    )
 
 
 def _samples(reading: Reading, value: object) -> SampleSet | None:
@@ -283,34 +213,14 @@ def render(job: ClusterJob) -> dict[str, Any]:
     optional = {
         "withGloo": job.with_gloo,
         "elastic": int(job.elastic),
-        "suspend": job.suspend,
-        "backoffLimit": spec.restart.max_restarts,
-        "restartExitCodes": sorted(spec.restart.exit_codes),
-        "activeDeadlineSeconds": spec.wall_time_s,
-        "priority": "" if spec.priority == Priority.NORMAL else spec.priority.word,
-        "schedulingPolicy": {
-            **_rendered_gang(job.gang),
-            **({"group": spec.group} if spec.group else {}),
-            **({"mayBorrow": True} if spec.may_borrow else {}),
-        },
         "sampleSetRef": job.samples
         and {"name": job.samples.claim, "mountPath": job.samples.mount_path},
     }
     body |= {key: value for key, value in optional.items() if value}
+    body |= job_policies.written(job)
     return {
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": KIND,
         "metadata": {"name": spec.name},
         "spec": body,
-    }
-
-
-def _rendered_gang(gang: GangPolicy | None) -> dict[str, Any]:
-    if gang is None:
-        return {}
-    return {
-        "minAvailable": gang.min_available,
-        "queue": gang.queue,
-        "priorityClass": gang.priority_class,
-        "minResources": dict(gang.min_resources),
     }

@@ -19,6 +19,9 @@ INDEX_LABEL = "paddlepaddle.org/index"
 ATTEMPT_LABEL = "paddlepaddle.org/attempt"
 STOPPED_ANNOTATION = "paddlepaddle.org/stopped"
 PROBED_ANNOTATION = "paddlepaddle.org/probed"  # the readiness probe is ours
+# The lines of the files /trainer_id and /trainer_count of a TrainingJob's pod.
+TRAINER_ID_ANNOTATION = "paddlepaddle.org/trainer-id"
+TRAINER_COUNT_ANNOTATION = "paddlepaddle.org/trainer-count"
 # Keeps a pod until its log is stored. Only where the job has ARCHIVE_ANNOTATION; the archiver
 # takes it away, and the operator does after a while if nobody has.
 LOG_FINALIZER = "paddlepaddle.org/log"

@@ -10,6 +10,7 @@ import copy
 import itertools
 from typing import Any
 
+from paddlecloud.controller.identity import identity_of
 from paddlecloud.controller.observing import written_time
 from paddlecloud.controller.peers import Site
 from paddlecloud.controller.planning import (
@@ -22,6 +23,7 @@ from paddlecloud.controller.planning import (
     Replace,
     plan,
 )
+from paddlecloud.kube.kinds import PADDLE_JOB, Kind
 from paddlecloud.kube.words import STOPPED_ANNOTATION
 
 START = 1_000_000.0
@@ -38,8 +40,15 @@ def role(replicas: int, **keys: Any) -> dict[str, Any]:
 class Namespace:
     """One job and what belongs to it."""
 
-    def __init__(self, site: Site | None = None, uid: str = "u-1", **spec: Any) -> None:
+    def __init__(
+        self,
+        site: Site | None = None,
+        uid: str = "u-1",
+        kind: Kind = PADDLE_JOB,
+        **spec: Any,
+    ) -> None:
         self.site = site or Site()
+        self.kind = kind
         self.now = START
         self.numbers = itertools.count(1)
         self.stored: dict[tuple[str, str], dict[str, Any]] = {}
@@ -63,10 +72,12 @@ class Namespace:
             return [copy.deepcopy(body) for key, body in self.stored.items() if key[0] == plural]
 
         maps = {body["metadata"]["name"]: body for body in of("configmaps")}
-        return Children(of("pods"), of("services"), maps.get("job"), maps.get("job.servers"))
+        who = identity_of(self.body, self.kind)
+        peers, gate = maps.get(who.peers_name), maps.get(who.gate_name)
+        return Children(of("pods"), of("services"), peers, gate)
 
     def look(self) -> Plan:
-        return plan(copy.deepcopy(self.body), self.children(), self.site, self.now)
+        return plan(copy.deepcopy(self.body), self.children(), self.site, self.now, self.kind)
 
     def apply(self, action: Action) -> None:
         match action:
@@ -183,7 +194,8 @@ class Namespace:
 
     @property
     def data(self) -> dict[str, str] | None:
-        found = self.stored.get(("configmaps", "job"))
+        name = identity_of(self.body, self.kind).peers_name
+        found = self.stored.get(("configmaps", name))
         return None if found is None else found["data"]
 
     def environment(self, name: str) -> dict[str, str]:
@@ -215,5 +227,5 @@ def running(**spec: Any) -> Namespace:
     world.settle()
     world.run()
     world.settle()
-    assert world.status["phase"] == "Running"
+    assert world.status["phase"] == world.kind.phases.running
     return world

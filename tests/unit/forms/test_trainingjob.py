@@ -92,7 +92,7 @@ def test_asks_for_gpus_by_todays_name():
     assert "is read as nvidia.com/gpu" in str(warnings[0])
 
 
-def test_warns_that_no_master_is_started():
+def test_warns_of_a_master_that_says_nothing_to_run():
     _, warnings = trainingjob.parse(training_job(master={"etcd-endpoint": ""}))
     assert [warning.field for warning in warnings] == ["spec.master"]
 
@@ -161,3 +161,77 @@ def test_never_breaks_on_one_malformed_field(key, value):
         problems = [job.spec.name]
     assert problems
     assert all(problems)
+
+
+# --- roles and templates -------------------------------------------------------------------------
+
+
+def test_starts_a_master_that_says_what_to_run():
+    job, warnings = trainingjob.parse(training_job(master={"entrypoint": "run-master"}))
+    assert not warnings
+    master = job.spec.role(Role.MASTER)
+    container = master.template["spec"]["containers"][0]
+    assert container["command"] == ["sh", "-c", "run-master"]
+    assert [port["containerPort"] for port in container["ports"]] == [8080, 2379]
+    assert master.resources == Resources(1000, 500 * 2**20)
+
+
+def test_lets_servers_run_another_command():
+    job, _ = trainingjob.parse(training_job(pserver={"entrypoint": "serve"}))
+    container = job.spec.role(Role.PSERVER).template["spec"]["containers"][0]
+    assert container["command"] == ["sh", "-c", "serve"]
+
+
+@pytest.mark.parametrize("nesting", ["set", "template", "alone"])
+def test_keeps_a_template_of_ones_own_whole(nesting):
+    template = {
+        "metadata": {"labels": {"team": "vision"}},
+        "spec": {
+            "nodeSelector": {"disk": "ssd"},
+            "containers": [{"name": "mine", "image": "i"}, {"name": "beside", "image": "j"}],
+        },
+    }
+    nested = {"set": {"spec": {"template": template}}, "template": {"template": template}}
+    job, warnings = trainingjob.parse(
+        training_job(
+            volumes=[{"name": "v", "emptyDir": {}}],
+            trainer=trainer(replicaSpec=nested.get(nesting, template)),
+        )
+    )
+    assert not warnings
+    pod = job.spec.trainers.template["spec"]
+    assert [one["image"] for one in pod["containers"]] == ["i", "j"]
+    assert pod["containers"][0]["command"] == ["sh", "-c", "python train.py"]
+    assert (pod["nodeSelector"], pod["volumes"]) == (
+        {"disk": "ssd"},
+        [{"name": "v", "emptyDir": {}}],
+    )
+    assert trainingjob.parse(trainingjob.render(job)) == (job, ())
+
+
+def test_restarts_as_often_as_it_has_trainers_when_fault_tolerant():
+    sizes = {"min-instance": 2, "max-instance": 6}
+    job, _ = trainingjob.parse(training_job(fault_tolerant=True, trainer=trainer(**sizes)))
+    assert job.spec.restart.max_restarts == 6
+    job, _ = trainingjob.parse(training_job(fault_tolerant=True, backoffLimit=1))
+    assert job.spec.restart.max_restarts == 1
+    job, _ = trainingjob.parse(training_job())
+    assert job.spec.restart.max_restarts == 0
+
+
+def test_says_of_its_life_what_a_paddle_job_says():
+    spec = {
+        "cleanPodPolicy": "Always",
+        "activeDeadlineSeconds": 60,
+        "priority": "high",
+        "suspend": True,
+        "restartExitCodes": [3],
+        "schedulingPolicy": {"group": "vision", "mayBorrow": True, "queue": "q"},
+        "pserver": {"min-instance": 1},
+        "master": {"entrypoint": "m"},
+    }
+    job, warnings = trainingjob.parse(training_job(**spec))
+    assert not warnings
+    assert (job.spec.group, job.spec.may_borrow, job.suspend) == ("vision", True, True)
+    assert (job.spec.wall_time_s, job.spec.priority.word) == (60, "high")
+    assert trainingjob.parse(trainingjob.render(job)) == (job, ())

@@ -1,0 +1,83 @@
+"""What happens to a TrainingJob on a real API server."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.kube.test_jobs import paddle_job, role
+
+pytestmark = [pytest.mark.e2e, pytest.mark.needs("kube")]
+
+
+def training_job(name: str = "job", **spec: Any) -> dict[str, Any]:
+    trainer = {"entrypoint": "python train.py", "min-instance": 1, "max-instance": 1}
+    return {
+        "apiVersion": "paddlepaddle.org/v1",
+        "kind": "TrainingJob",
+        "metadata": {"name": name},
+        "spec": {"image": "demo:v1", "trainer": trainer, **spec},
+    }
+
+
+def until_phase(namespace: Any, phase: str, job: str = "job") -> None:
+    wanted = "--for=jsonpath={.status.phase}=" + phase
+    namespace.kubectl("wait", f"tj/{job}", wanted, "--timeout=60s")
+
+
+def test_runs_beside_a_paddle_job_of_the_same_name(namespace, operator):
+    sizes = {"min-instance": 1, "max-instance": 3}
+    trainer = {"entrypoint": "python train.py", "workspace": "/work", **sizes}
+    job = training_job(fault_tolerant=True, trainer=trainer, pserver={"min_instance": 1})
+    namespace.apply(job)
+    namespace.apply(paddle_job(worker=role(1), ps=role(1)))
+    until_phase(namespace, "running")
+    namespace.until_phase("Running")
+    assert sorted(namespace.pods()) == [
+        "job-ps-0",
+        "job-pserver-0",
+        "job-trainer-0",
+        "job-worker-0",
+    ]
+    row = namespace.kubectl("get", "tj", "job", "--no-headers").split()
+    assert row[:4] == ["job", "running", "PS", "2/2"]
+
+    namespace.kubectl("scale", "tj/job", "--replicas=3")
+    namespace.kubectl("wait", "tj/job", "--for=jsonpath={.status.ready}=4/4", "--timeout=60s")
+    scale = json.loads(namespace.kubectl("get", "tj/job", "--subresource=scale", "-o", "json"))
+    assert len(namespace.pods("-l", scale["status"]["selector"])) == 3
+    assert namespace.get("configmap/job.trainingjob")["data"]["PADDLE_TRAINERS_NUM"] == "3"
+    assert namespace.get("configmap/job")["data"]["PADDLE_TRAINERS_NUM"] == "1"
+
+    finished = ("-l", "paddle-res-type=trainer", "pretend/complete-after=0s")
+    namespace.kubectl("annotate", "pods", *finished)
+    until_phase(namespace, "succeeded")
+    states = namespace.get("tj/job")["status"]["replica_statuses"]
+    assert states[0]["resource_states"] == {"succeeded": 3}
+    assert namespace.status()["phase"] == "Running"
+    namespace.kubectl("delete", "tj/job", "--timeout=60s")
+    namespace.kubectl("wait", "--for=delete", "pod/job-trainer-0", "--timeout=60s")
+    assert "job-worker-0" in namespace.pods()
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"trainer": {"min-instance": 3, "max-instance": 2}}, "min-instance is more than"),
+        ({"trainer": None}, "write spec.trainer"),
+    ],
+)
+def test_is_refused_if_it_can_never_work(namespace, spec, words):
+    body = training_job(**spec)
+    body["spec"] = {key: value for key, value in body["spec"].items() if value is not None}
+    complaint = namespace.kubectl("apply", "-f", "-", text=json.dumps(body), ok=False)
+    assert words in complaint
+
+
+def test_says_what_is_wrong_with_what_the_schema_lets_through(namespace, operator):
+    namespace.apply(training_job(trainer={"entrypoint": "x", "min_instance": 1, "maxInstance": 2}))
+    namespace.kubectl("wait", "tj/job", "--for=condition=Valid=False", "--timeout=60s")
+    reason = namespace.get("tj/job")["status"]["reason"]
+    assert "max-instances should equal to min-instances" in reason
