@@ -56,16 +56,26 @@ class Watched:
 
     path: str  # of the collection
     label_selector: str = ""
+    field_selector: str = ""
 
     def query(self, **more: str) -> dict[str, str]:
-        return {**({"labelSelector": self.label_selector} if self.label_selector else {}), **more}
+        chosen = {"labelSelector": self.label_selector, "fieldSelector": self.field_selector}
+        return {**{key: value for key, value in chosen.items() if value}, **more}
 
 
 class Informer:
-    def __init__(self, client: Client, what: Watched, changed: Callable[[Json], None]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        what: Watched,
+        changed: Callable[[Json], None],
+        trim: Callable[[Json], Json] | None = None,
+    ) -> None:
+        """`trim` leaves of an object what the caller needs, where there are many large ones."""
         self._client = client
         self._what = what
         self._changed = changed
+        self._trim = trim or (lambda body: body)
         self._lock = threading.Lock()
         self._held: dict[Key, Json] = {}
         self._gone: dict[Key, int] = {}  # versions of deletions, against events that come late
@@ -75,6 +85,7 @@ class Informer:
         self._pause_s = 0.0
         self._stopped = threading.Event()
         self.listed = threading.Event()  # the copy is whole
+        self.is_missing = False  # the server knows no such resource, or not yet
         self.relists = 0
         self._thread = threading.Thread(
             target=self._run, name=f"watch {what.path.rsplit('/', 1)[-1]}", daemon=True
@@ -111,9 +122,10 @@ class Informer:
                     self._list()
                 self._watch()
             except Refused as error:
+                was_missing, self.is_missing = self.is_missing, error.is_missing
                 if error.is_gone:
                     self._version = ""
-                elif not self._stopped.is_set():
+                elif not self._stopped.is_set() and not (was_missing and error.is_missing):
                     log.warning("watching %s: %s", self._what.path, error.message)
                 least_s = error.retry_after_s or (0.0 if error.is_gone else FIRST_PAUSE_S)
             except Exception:
@@ -137,7 +149,7 @@ class Informer:
         while True:
             query = self._what.query(limit=PAGE, **({"continue": token} if token else {}))
             page = self._client.get(self._what.path, **query)
-            found |= {key_of(body): body for body in page.get("items") or ()}
+            found |= {key_of(body): self._trim(body) for body in page.get("items") or ()}
             version = page["metadata"]["resourceVersion"]
             token = page["metadata"].get("continue") or ""
             if not token:
@@ -149,6 +161,7 @@ class Informer:
             self._gone.clear()
         self._version = version
         self.relists += 1
+        self.is_missing = False
         self.listed.set()
         self._tell([*gone, *news])
 
@@ -177,8 +190,10 @@ class Informer:
             return
         if kind == "ERROR":
             raise refusal(int(body.get("code") or GONE), body)
-        if kind != "BOOKMARK" and self._keep(str(kind), body):
-            self._tell([body])
+        if kind != "BOOKMARK":
+            body = self._trim(body)
+            if self._keep(str(kind), body):
+                self._tell([body])
         # An old event that is repeated is no reason to go back.
         if version_of(body) >= _number(self._version):
             self._version = body["metadata"]["resourceVersion"]

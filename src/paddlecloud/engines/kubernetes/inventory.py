@@ -178,7 +178,8 @@ class PodSeen:
     name: str
     node: str  # empty: not placed yet
     holds: Resources
-    owner: str = ""  # the uid of the job it was made for, if by the operator
+    is_ours: bool = False  # made by an operator of ours
+    owner: str = ""  # the uid of the job it was made for
     slot: tuple[Role, int] | None = None
     is_over: bool = False  # it holds nothing any more
     ended_well: bool = False
@@ -190,7 +191,7 @@ def read_pod(body: Json) -> PodSeen:
     metadata, spec, status = body["metadata"], body.get("spec") or {}, body.get("status") or {}
     labels = metadata.get("labels") or {}
     role, index = role_from_word(labels.get(ROLE_LABEL, "")), labels.get(INDEX_LABEL, "")
-    is_ours = JOB_LABEL in labels and role is not None and index.isdecimal()
+    has_slot = role is not None and index.isdecimal()
     owners: list[Json] = metadata.get("ownerReferences") or []
     owner = next((str(one.get("uid")) for one in owners if one.get("controller")), "")
     phase = status.get("phase")
@@ -199,8 +200,9 @@ def read_pod(body: Json) -> PodSeen:
         metadata["name"],
         str(spec.get("nodeName") or ""),
         pod_needs(spec),
-        owner if is_ours else "",
-        (role, int(index)) if is_ours and role is not None else None,
+        JOB_LABEL in labels,
+        owner,
+        (role, int(index)) if has_slot and role is not None else None,
         phase in _OVER,
         phase == "Succeeded",
         bool(metadata.get("deletionTimestamp")),

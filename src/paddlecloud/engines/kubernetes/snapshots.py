@@ -78,8 +78,14 @@ class LiveJob:
         )
 
     @property
+    def uid(self) -> str:
+        return str(self.body["metadata"]["uid"])
+
+    @property
     def granted(self) -> int:
-        known = self.allocation or read(self.body.get("status"))
+        if self.allocation is not None:
+            return self.allocation.workers
+        known = read(self.body.get("status"))
         if known is not None and known.workers:
             return known.workers
         since = -1.0 if known is None or known.preempted_at is None else known.preempted_at
