@@ -30,6 +30,7 @@ from paddlecloud.kube.refusals import UNREACHABLE, Refused, refusal
 Json = dict[str, Any]
 MERGE_PATCH = "application/merge-patch+json"
 FIRST_PATIENCE_S, LONGEST_PATIENCE_S = 5.0, 40.0
+_PIECE_BYTES = 2**16
 _decode = msgspec.json.Decoder().decode
 
 
@@ -137,11 +138,13 @@ class Client:
         """The lines of a watch as they come, on a connection of its own.
 
         Ends with a refusal when nothing at all comes for `silence_s`. The value yielded has
-        `lines()` to read and `interrupt()`, by which another thread ends it.
+        `lines()` to read (`pieces()` for what is no JSON: a log) and `interrupt()`, by which
+        another thread ends it.
         """
         stream = _Stream(self._open(silence_s))
         try:
-            stream.start(self._target(path, query), self._headers(""))
+            accepted = {"Accept": "application/json, */*"}
+            stream.start(self._target(path, query), self._headers("") | accepted)
             yield stream
         except (OSError, http.client.HTTPException, ValueError, msgspec.MsgspecError) as error:
             raise Refused(UNREACHABLE, "Unreachable", _words(error)) from None
@@ -214,6 +217,12 @@ class _Stream:
             event = _decode(line)
             if isinstance(event, dict):
                 yield event
+
+    def pieces(self) -> Iterator[bytes]:
+        """The bytes as they come. An answer that was cut short is a refusal, not an end."""
+        assert self._response is not None
+        while piece := self._response.read1(_PIECE_BYTES):
+            yield piece
 
     def interrupt(self) -> None:
         """End it from another thread: the reader sees the end of the stream."""

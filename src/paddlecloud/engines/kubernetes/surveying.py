@@ -1,0 +1,117 @@
+"""The cluster as the planner sees it, with the platform's own names for jobs and groups.
+
+Built from the engine's copies by `snapshots`, which the operator decides by; so what is explained
+here is what was decided there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from paddlecloud.core.errors import Fault, InvalidInput
+from paddlecloud.core.jobspec import JobSpec, Role
+from paddlecloud.core.names import dns_label
+from paddlecloud.core.phases import TERMINAL
+from paddlecloud.core.resources import Resources
+from paddlecloud.engines.kubernetes import inventory, snapshots
+from paddlecloud.engines.kubernetes.journal import Journal
+from paddlecloud.engines.kubernetes.shares import Shares, read_group, read_namespace
+from paddlecloud.engines.kubernetes.snapshots import GROWTH, Cluster, LiveJob
+from paddlecloud.engines.kubernetes.watching import ClusterView
+from paddlecloud.kube.kinds import PADDLE_JOB, kind_named
+from paddlecloud.scheduling.snapshot import Group, JobView, Node, Snapshot
+
+# Every list of peers is one variable of at most 128 KiB, and all lists of a job one ConfigMap.
+_LONGEST_LIST_BYTES = 120 * 1024
+_LONGEST_ENDPOINT = "255.255.255.255:65535,"
+MOST_PEERS = _LONGEST_LIST_BYTES // len(_LONGEST_ENDPOINT)
+_FIELDS = {Role.TRAINER: "parallelism", Role.PSERVER: "pservers", Role.HETER: "heters"}
+
+
+def too_many(spec: JobSpec) -> list[Fault]:
+    """Roles whose list of endpoints no program could be started with, at their largest size."""
+    found = []
+    for role in spec.roles:
+        if role.max_replicas > MOST_PEERS:
+            is_elastic = role.max_replicas > role.replicas
+            field = "max_instance" if is_elastic else _FIELDS.get(role.role, role.role.value)
+            problem = (
+                f"at most {MOST_PEERS}: the list of their addresses is given in one variable, "
+                "which holds 128 KiB"
+            )
+            found.append(Fault(field, problem, str(role.max_replicas)))
+    return found
+
+
+class Survey:
+    def __init__(self, view: ClusterView, journal: Journal) -> None:
+        self._view = view
+        self._journal = journal
+
+    def cluster(self) -> Cluster:
+        nodes = tuple(map(inventory.read_node, self._view.nodes()))
+        shares = Shares(
+            {body["metadata"]["name"]: read_group(body) for body in self._view.groups()},
+            {body["metadata"]["name"]: read_namespace(body) for body in self._view.namespaces()},
+        )
+        strangers = tuple(map(inventory.read_pod, self._view.strangers()))
+        return Cluster(nodes, tuple(self._live_jobs()), strangers, shares)
+
+    def _live_jobs(self) -> list[LiveJob]:
+        found = []
+        for place, body in self._view.jobs():
+            kind = kind_named(place[0]) or PADDLE_JOB
+            if kind.phase_of(body) in TERMINAL:
+                continue
+            try:
+                job = kind.parse(body)[0]
+            except InvalidInput:
+                continue  # it never gets pods
+            pods = self._view.pods(place, body["metadata"]["uid"])
+            found.append(LiveJob(body, job, tuple(map(inventory.read_pod, pods))))
+        return found
+
+    def nodes(self) -> tuple[Node, ...]:
+        """With what is left when none of our jobs run."""
+        nodes = tuple(map(inventory.read_node, self._view.nodes()))
+        strangers = tuple(map(inventory.read_pod, self._view.strangers()))
+        return snapshots.free_nodes(Cluster(nodes, strangers=strangers))
+
+    def cores(self) -> int:
+        totals = [inventory.read_node(body).total for body in self._view.nodes()]
+        return sum(total.cpu_milli for total in totals) // 1000
+
+    def held(self) -> Resources:
+        total = Resources()
+        for pod in map(inventory.read_pod, self._view.all_pods()):
+            if pod.node and not pod.is_over:
+                total += pod.holds
+        return total
+
+    def snapshot(self, groups: Mapping[str, Group], now: float) -> Snapshot:
+        """What the operator's planner would see now, in the platform's words."""
+        found = snapshots.build(self.cluster(), now)
+        ids = {
+            snapshots.id_of(body): entry.job_id
+            for _, body in self._view.jobs()
+            if (entry := self._journal.by_uid(body["metadata"]["uid"])) is not None
+        }
+        names = {dns_label(name): name for name in groups}
+
+        def renamed(view: JobView) -> JobView:
+            bare = view.job_id.removesuffix(GROWTH)
+            tail = view.job_id[len(bare) :]
+            group = names.get(view.spec.group, view.spec.group)
+            return replace(
+                view, job_id=ids.get(bare, bare) + tail, spec=replace(view.spec, group=group)
+            )
+
+        return replace(
+            found,
+            jobs=tuple(map(renamed, found.jobs)),
+            groups={
+                names.get(key, key): replace(group, name=names.get(key, key))
+                for key, group in found.groups.items()
+            },
+        )
