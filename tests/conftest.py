@@ -96,6 +96,18 @@ def paddle_python() -> Path:
     return possible.runtime_python()
 
 
+# --- what stands on a cluster ------------------------------------------------------------------
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark `cluster`: all that mostly waits for a Kubernetes of its own, wherever it stands."""
+    for item in items:
+        variant = getattr(getattr(item, "callspec", None), "id", "")
+        words = {*item.path.parts[-3:-1], *variant.split("-")}
+        if words & {"kube", "kubernetes"} and "unit" not in words:
+            item.add_marker(pytest.mark.cluster)
+
+
 # --- declared needs, no silent skips ---------------------------------------------------------
 
 
