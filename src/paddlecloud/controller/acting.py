@@ -11,8 +11,8 @@ import hashlib
 from collections.abc import Callable, Iterable
 
 from paddlecloud.controller.identity import Identity, Json, is_owned_by
-from paddlecloud.controller.observing import written_time
-from paddlecloud.controller.planning import Action, Create, Delete, End, Replace
+from paddlecloud.controller.plans import Action, Create, Delete, End, Replace
+from paddlecloud.controller.remembering import written_time
 from paddlecloud.core.actions import Event
 from paddlecloud.kube.client import Client, collection, member
 from paddlecloud.kube.refusals import Refused

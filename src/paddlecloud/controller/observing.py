@@ -1,37 +1,25 @@
 """What the pods of a job say, in the words of `core.observed`.
 
-A pod's name has no attempt in it, so a failed pod must go before the next attempt can come. Its
-failure is written to the job's status first (`failures`), and read back here as an attempt that
-ended: the restart budget counts it although the pod is gone. Pure; `planning` calls it.
+Attempts whose pods are gone are taken from the job's status (`remembering`). Pure; `planning`
+calls it.
 """
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from paddlecloud.controller.identity import (
-    Identity,
-    Json,
-    slot_of,
-)
+from paddlecloud.controller import remembering
+from paddlecloud.controller.identity import Identity, Json, slot_of
+from paddlecloud.controller.remembering import RUN, seconds
 from paddlecloud.core import restart
 from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.core.observed import EndCause, Exit, ReplicaKey, ReplicaObserved, ReplicaState
-from paddlecloud.core.topology import role_from_word
 from paddlecloud.forms.custom_resources import Intranet
 from paddlecloud.kube.words import PROBED_ANNOTATION, STOPPED_ANNOTATION
 
-RUN = 1
 # A server that listens elsewhere than where it was told to is believed after this long.
 PROBE_PATIENCE_S = 60.0
-
-
-def seconds(text: str | None) -> float | None:
-    """Unix seconds of a time as the API server writes it."""
-    if not text:
-        return None
-    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
 def observe(
@@ -39,46 +27,26 @@ def observe(
     spec: JobSpec,
     intranet: Intranet,
     pods: Iterable[Json],
-    failures: Sequence[Json],
+    status: Json,
     now: float,
 ) -> tuple[ReplicaObserved, ...]:
     """Every attempt there is or, by the job's own record, was."""
-    past = _past(who, failures)
+    past = remembering.replaced(who, status)
     recorded = {seen.key for seen in past}
+    done = {seen.key: seen for seen in remembering.succeeded(who, status)}
     present = []
     for pod in pods:
         slot = slot_of(pod)
         if slot is None:
             continue
         seen = _pod(pod, ReplicaKey(who.job_id, RUN, *slot), spec, intranet, now)
+        if seen.key in done:  # it had ended well before somebody deleted it
+            seen = replace(seen, stopping=False)
         if seen.key not in recorded:
             present.append(seen)
+    there = {seen.key for seen in present}
+    past += [seen for key, seen in done.items() if key not in there]
     return (*past, *present, *_missing_of_this_round(who, spec, past, present))
-
-
-def _past(who: Identity, failures: Sequence[Json]) -> list[ReplicaObserved]:
-    found = []
-    for row in failures:
-        role = role_from_word(str(row.get("role")))
-        if role is None:
-            continue
-        key = ReplicaKey(who.job_id, RUN, role, int(row["index"]), int(row["attempt"]))
-        end = Exit(
-            EndCause(row.get("cause", "exited")),
-            int(row.get("code", 1)),
-            int(row.get("signal", 0)),
-            str(row.get("message", "")),
-        )
-        found.append(
-            ReplicaObserved(
-                key,
-                ReplicaState.ENDED,
-                seconds(row.get("startedAt")),
-                seconds(row.get("endedAt")),
-                end,
-            )
-        )
-    return found
 
 
 def _missing_of_this_round(
@@ -128,7 +96,7 @@ def _pod(
     container = _training_container(pod)
     end = _exit(pod, container)
     state = ReplicaState.ENDED if end is not None else _state(pod, container, now)
-    is_leaving = bool(metadata.get("deletionTimestamp"))
+    is_leaving = bool(metadata.get("deletionTimestamp")) and not _ended_before(pod, container)
     was_stopped = STOPPED_ANNOTATION in (metadata.get("annotations") or {})
     # Deleted by somebody else: a worker that may restart alone is simply made again.
     if is_leaving and end is None and restart.restarts_alone(spec, key.role):
@@ -145,6 +113,18 @@ def _pod(
         address=str(status.get("hostIP" if intranet == Intranet.HOST else "podIP") or ""),
         node=str((pod.get("spec") or {}).get("nodeName") or ""),
     )
+
+
+def _ended_before(pod: Json, container: Json) -> bool:
+    """Whether it had ended by itself when it was deleted."""
+    metadata = pod["metadata"]
+    gone_at = seconds(metadata.get("deletionTimestamp"))
+    ended = (container.get("state") or {}).get("terminated") or {}
+    ended_at = seconds(ended.get("finishedAt"))
+    if gone_at is None or ended_at is None:
+        return False
+    # The server writes when it will be gone at the latest.
+    return ended_at < gone_at - int(metadata.get("deletionGracePeriodSeconds") or 0)
 
 
 def _training_container(pod: Json) -> Json:
@@ -235,28 +215,3 @@ def trouble(pods: Iterable[Json]) -> str:
             if reason and reason not in _NORMAL_WAITS:
                 return f"{name}: {reason}: {waiting.get('message') or ''}".rstrip(": ")
     return ""
-
-
-def failure_row(seen: ReplicaObserved, word: str) -> Json:
-    """How a failed attempt is kept in the job's status."""
-    end = seen.exit or Exit(EndCause.SIGNALED, 137, 9, "its pod was lost")
-    row: Json = {
-        "role": word,
-        "index": seen.key.index,
-        "attempt": seen.key.attempt,
-        "cause": end.cause.value,
-        "code": end.code,
-    }
-    row |= {"signal": end.signal} if end.signal else {}
-    row |= {"message": end.message[:200]} if end.message else {}
-    row |= {"node": seen.node} if seen.node else {}
-    if seen.started_at is not None:
-        row["startedAt"] = written_time(seen.started_at)
-    if seen.ended_at is not None:
-        row["endedAt"] = written_time(seen.ended_at)
-    return row
-
-
-def written_time(at: float) -> str:
-    moment = datetime.datetime.fromtimestamp(at, datetime.UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

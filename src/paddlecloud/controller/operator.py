@@ -24,15 +24,8 @@ from paddlecloud.controller.identity import (
     kind_of_job,
 )
 from paddlecloud.controller.peers import Site
-from paddlecloud.controller.planning import (
-    CONFIG_MAPS,
-    PODS,
-    SERVICES,
-    Children,
-    Delete,
-    Plan,
-    plan,
-)
+from paddlecloud.controller.planning import plan
+from paddlecloud.controller.plans import CONFIG_MAPS, PODS, SERVICES, Children, Delete, Plan
 from paddlecloud.controller.workers import Names
 from paddlecloud.core.actions import Event, Severity
 from paddlecloud.kube.client import Client, collection

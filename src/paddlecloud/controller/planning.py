@@ -5,18 +5,18 @@ whole status and events come out, the same however often it is asked. The life o
 decided by `core.lifecycle`; here it is translated into pods of fixed names, their services and
 their ConfigMap. `operator` calls it for one job at a time.
 
-Two orders matter. A failure is in the status before its pod is deleted, so that it is never
-forgotten. And the ConfigMap with the peers' addresses is deleted before pods are made that would
-read old addresses from it; it comes back when every pod has its address.
+Two orders matter. How an attempt ended is in the status before its pod is deleted, so that it is
+never forgotten. And the ConfigMap with the peers' addresses is deleted before pods are made that
+would read old addresses from it; it comes back when every pod has its address.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from paddlecloud.controller import orders, remembering, statuses
 from paddlecloud.controller import pods as making
-from paddlecloud.controller import statuses
 from paddlecloud.controller.identity import (
     Identity,
     Json,
@@ -24,9 +24,23 @@ from paddlecloud.controller.identity import (
     is_owned_by,
     slot_of,
 )
-from paddlecloud.controller.observing import failure_row, observe, probe_left_s, seconds, trouble
+from paddlecloud.controller.observing import observe, probe_left_s, trouble
+from paddlecloud.controller.orders import Orders
 from paddlecloud.controller.peers import Site, Slot, shared_data
-from paddlecloud.core import completion, lifecycle
+from paddlecloud.controller.plans import (
+    CONFIG_MAPS,
+    PODS,
+    SERVICES,
+    Action,
+    Children,
+    Create,
+    Delete,
+    End,
+    Plan,
+    Replace,
+)
+from paddlecloud.controller.remembering import seconds
+from paddlecloud.core import completion, lifecycle, moving
 from paddlecloud.core.actions import Decision, Event, Grant, Severity, Start, Stop
 from paddlecloud.core.cleanup import wants_removal
 from paddlecloud.core.errors import InvalidInput
@@ -36,57 +50,6 @@ from paddlecloud.core.phases import TERMINAL, Phase
 from paddlecloud.forms.custom_resources import ClusterJob, Intranet
 from paddlecloud.kube.kinds import PADDLE_JOB, Kind
 
-PODS, SERVICES, CONFIG_MAPS = "pods", "services", "configmaps"
-
-
-@dataclass(frozen=True, slots=True)
-class Create:
-    plural: str
-    body: Json
-
-
-@dataclass(frozen=True, slots=True)
-class Replace:
-    plural: str
-    body: Json  # with the version it was made from
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    plural: str
-    name: str
-    uid: str
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """Stop a pod but keep it: its deadline is set to now, and its log can still be read."""
-
-    name: str
-    uid: str
-    reason: str
-
-
-Action = Create | Replace | Delete | End
-
-
-@dataclass(frozen=True, slots=True)
-class Children:
-    """What exists under the job's names in its namespace, whoever owns it."""
-
-    pods: Sequence[Json] = ()
-    services: Sequence[Json] = ()
-    config_map: Json | None = None  # the peers
-    gate: Json | None = None  # what workers wait for until the servers listen
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    actions: tuple[Action, ...] = ()
-    status: Json | None = None  # None: leave it as it is
-    events: tuple[Event, ...] = ()
-    wake_after_s: float | None = None
-
 
 def plan(body: Json, children: Children, site: Site, now: float, kind: Kind = PADDLE_JOB) -> Plan:
     metadata, old = body["metadata"], body.get("status") or {}
@@ -94,18 +57,21 @@ def plan(body: Json, children: Children, site: Site, now: float, kind: Kind = PA
         return Plan()  # what it owns goes with it
     who, generation = identity_of(body, kind), int(metadata.get("generation") or 0)
     mine, has_ended = _owned(children, who.uid), old.get("phase") in kind.phases.final
+    asked = orders.read(body)
     try:
         job, warnings = kind.parse(body)
     except InvalidInput as error:
         if has_ended:
             return Plan()
+        if asked.cancel:
+            return _end_unread(kind, mine, asked.cancel, old, generation, now)
         status = statuses.build_invalid(kind.phases, error.message, old, generation, now)
         return Plan((), status, (Event("InvalidSpec", error.message, Severity.WARNING),))
     if has_ended:
         return Plan(tuple(_after_the_end(job, mine, kind.phase_of(body))))
-    look = _Look(who, job, site, children, mine, old, now)
+    warnings = (*warnings, *asked.warnings)
+    look = _Look(who, job, site, children, mine, old, asked, now)
     decision = lifecycle.decide(who.job_id, 1, job.spec, look.grant, look.observed(body), now)
-    failures = look.failures_after(decision)
     status = statuses.build(
         who,
         job,
@@ -114,7 +80,7 @@ def plan(body: Json, children: Children, site: Site, now: float, kind: Kind = PA
         look.seen,
         pods=look.pods,
         trouble=look.blocked() or look.lacks_volcano() or trouble(mine.pods),
-        failures=failures,
+        remembered=look.remembered_after(decision),
         old=old,
         generation=generation,
         now=now,
@@ -142,6 +108,19 @@ def _owned(children: Children, uid: str) -> Children:
     )
 
 
+def _end_unread(
+    kind: Kind, mine: Children, why: str, old: Json, generation: int, now: float
+) -> Plan:
+    """Killed although nobody can read the spec (any more): no policy is known, so all pods go."""
+    deletions = [
+        _delete(PODS, pod) for pod in mine.pods if not pod["metadata"].get("deletionTimestamp")
+    ]
+    if mine.pods:
+        return Plan(tuple(deletions))
+    status = statuses.build_killed(kind.phases, why, old, generation, now)
+    return Plan((), status, (Event("Killed", why),))
+
+
 def _after_the_end(job: ClusterJob, mine: Children, ended: Phase) -> Iterable[Action]:
     """By the clean-up policy; the ConfigMap stays until the job is deleted."""
     if wants_removal(job.spec.clean, ended):
@@ -166,18 +145,20 @@ class _Look:
     everybody: Children
     mine: Children
     old: Json
+    asked: Orders
     now: float
     grant: Grant = field(init=False)
     seen: tuple[ReplicaObserved, ...] = field(init=False)
+    latest: Mapping[Slot, ReplicaObserved] = field(init=False)
     pods: dict[Slot, Json] = field(init=False)
 
     def __post_init__(self) -> None:
         wish = self.job.spec.trainers.replicas
         self.grant = Grant(0, "it is suspended") if self.job.suspend else Grant(wish)
-        failures = self.old.get("failures") or ()
         self.seen = observe(
-            self.who, self.job.spec, self.job.intranet, self.mine.pods, failures, self.now
+            self.who, self.job.spec, self.job.intranet, self.mine.pods, self.old, self.now
         )
+        self.latest = completion.latest_attempts(self.seen)
         self.pods = {}
         for pod in self.mine.pods:
             slot = slot_of(pod)
@@ -189,6 +170,8 @@ class _Look:
         told = seconds(self.old.get("startTime"))
         return Observed(
             self.seen,
+            cancel_asked=self.asked.cancel,
+            moves=self.asked.moves,
             submitted_at=seconds(body["metadata"].get("creationTimestamp")) or 0.0,
             first_started_at=min([*starts, *([told] if told is not None else [])], default=None),
         )
@@ -197,30 +180,36 @@ class _Look:
     def wanted(self) -> list[Slot]:
         return completion.wanted_replicas(self.job.spec, self.grant.trainers)
 
-    # --- failures that a restart would forget --------------------------------------------------
+    # --- what would be forgotten with the pods -------------------------------------------------
 
-    def _replaced(self, decision: Decision) -> list[ReplicaObserved]:
+    def _failing(self, decision: Decision) -> list[ReplicaObserved]:
         """Failed attempts whose pods stand in the way of the next."""
         starting = {
             (action.key.role, action.key.index)
             for action in decision.actions
             if isinstance(action, Start)
         }
-        latest = completion.latest_attempts(self.seen)
         return [
-            latest[slot]
+            self.latest[slot]
             for slot in starting
-            if slot in self.pods and slot in latest and completion.has_failed(latest[slot])
+            if slot in self.pods
+            and slot in self.latest
+            and completion.has_failed(self.latest[slot])
         ]
 
-    def failures_after(self, decision: Decision) -> list[Json]:
-        rows = list(self.old.get("failures") or ())
-        known = {(row["role"], row["index"], row["attempt"]) for row in rows}
-        for one in sorted(self._replaced(decision), key=lambda one: one.key):
-            word = self.who.kind.role_word(one.key.role)
-            if (word, one.key.index, one.key.attempt) not in known:
-                rows.append(failure_row(one, word))
-        return rows
+    def _ordered_away(self) -> dict[Slot, ReplicaObserved]:
+        """Attempts that are to leave their node and whose pods are there."""
+        away = moving.ordered_away(self.asked.moves, dict(self.latest))
+        return {
+            slot: self.latest[slot]
+            for slot in away
+            if slot in self.pods and self.latest[slot].alive
+        }
+
+    def remembered_after(self, decision: Decision) -> Json:
+        leaving = [] if decision.ending else list(self._ordered_away().values())
+        failing = self._failing(decision)
+        return remembering.rows_after(self.who, self.old, self.latest, failing, leaving, self.now)
 
     def lacks_volcano(self) -> str:
         """That nobody will place the pods; a sentence, or nothing."""
@@ -269,21 +258,25 @@ class _Look:
             yield Create(CONFIG_MAPS, making.gate(self.who))
 
     def _stop(self, action: Stop, is_ending: bool) -> Iterable[Action]:
-        pod = self.pods.get((action.key.role, action.key.index))
+        slot = (action.key.role, action.key.index)
+        pod = self.pods.get(slot)
         if pod is None or pod["metadata"].get("deletionTimestamp"):
             return
-        if is_ending and self._is_kept():
+        if not is_ending and slot in self._ordered_away():
+            return  # told first; its successor's creation removes it
+        # Without a node there is no kubelet that would end it, and no log to keep.
+        if is_ending and self._is_kept() and (pod.get("spec") or {}).get("nodeName"):
             yield End(pod["metadata"]["name"], pod["metadata"]["uid"], action.reason)
         else:
             yield _delete(PODS, pod)
 
     def _is_kept(self) -> bool:
         """Whether the policy keeps pods after the end that is coming."""
-        well = completion.trainers_are_done(
-            completion.latest_attempts(self.seen), self.grant.trainers
-        )
         policy: CleanPolicy = self.job.spec.clean
-        return not wants_removal(policy, Phase.SUCCEEDED if well else Phase.FAILED)
+        ending = Phase.KILLED if self.asked.cancel else Phase.FAILED
+        if completion.trainers_are_done(dict(self.latest), self.grant.trainers):
+            ending = Phase.SUCCEEDED
+        return not wants_removal(policy, ending)
 
     def _services(self) -> Iterable[Action]:
         names = {self.who.pod_name(*slot): slot for slot in self.wanted}
@@ -299,24 +292,34 @@ class _Look:
 
     def _creations(self, decision: Decision) -> Iterable[Action]:
         """Pods to make; first, and then alone, those that stand in the way of new attempts."""
-        told = {
-            (row["role"], row["index"], row["attempt"]) for row in self.old.get("failures") or ()
-        }
         starts = [action.key for action in decision.actions if isinstance(action, Start)]
         in_the_way = [key for key in starts if (key.role, key.index) in self.pods]
         for key in in_the_way:
             pod = self.pods[key.role, key.index]
-            slot = slot_of(pod)
-            is_told = slot is not None and (self.who.kind.role_word(slot[0]), *slot[1:]) in told
-            if is_told and not pod["metadata"].get("deletionTimestamp"):
+            if self._is_told(pod) and not pod["metadata"].get("deletionTimestamp"):
                 yield _delete(PODS, pod)
         if in_the_way:
             return
         taken = set(self._strangers())
         for key in [*starts, *self._planned()]:
             if self.who.pod_name(key.role, key.index) not in taken:
-                size = self.grant.trainers
-                yield Create(PODS, making.pod(self.job, self.who, self.site, size, key))
+                yield Create(PODS, self._pod(key))
+
+    def _is_told(self, pod: Json) -> bool:
+        slot = slot_of(pod)
+        if slot is None:
+            return False
+        return remembering.is_told(self.old, self.who.kind.role_word(slot[0]), slot[1], slot[2])
+
+    def _pod(self, key: ReplicaKey) -> Json:
+        made = making.pod(self.job, self.who, self.site, self.grant.trainers, key)
+        away = {
+            move.host
+            for move in self.asked.moves
+            if (move.role, move.index) == (key.role, key.index) and move.attempt < key.attempt
+        }
+        making.keep_off(made["spec"], sorted(away))
+        return made
 
     def _planned(self) -> list[ReplicaKey]:
         """Replicas of a restart under way that have no pod yet."""
@@ -338,12 +341,18 @@ class _Look:
     def _addresses(self) -> Mapping[Slot, str]:
         if self.job.intranet == Intranet.SERVICE:
             return {slot: self.who.pod_name(*slot) for slot in self.wanted}
-        latest = completion.latest_attempts(self.seen)
-        return {
+        known = {
             slot: one.address
-            for slot, one in latest.items()
+            for slot, one in self.latest.items()
             if slot in self.pods and not one.stopping
         }
+        # Who is done needs no address, but the lists have a place for every rank.
+        gone = {
+            slot: self.who.pod_name(*slot)
+            for slot, one in self.latest.items()
+            if slot not in self.pods and completion.ended_well(one)
+        }
+        return {**gone, **known}
 
     # --- servers first ---------------------------------------------------------------------------
 
@@ -354,9 +363,8 @@ class _Look:
         return any(slot not in self.pods for slot in self._servers())
 
     def _servers_listen(self) -> bool:
-        latest = completion.latest_attempts(self.seen)
         return making.starts_servers_first(self.job) and all(
-            slot in self.pods and (latest[slot].state == ReplicaState.RUNNING)
+            slot in self.pods and (self.latest[slot].state == ReplicaState.RUNNING)
             for slot in self._servers()
         )
 

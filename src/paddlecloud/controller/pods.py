@@ -8,6 +8,7 @@ the first operator. Pure; `planning` calls it.
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 from paddlecloud.controller.identity import (
@@ -119,6 +120,24 @@ def _schedule(spec: Json, job: ClusterJob) -> None:
     if job.intranet == Intranet.HOST:
         spec["hostNetwork"] = True
         spec.setdefault("dnsPolicy", "ClusterFirstWithHostNet")
+
+
+def keep_off(spec: Json, hosts: Sequence[str]) -> None:
+    """Have the scheduler place the pod on none of these nodes, besides what the template says."""
+    if not hosts:
+        return
+    if spec.get("nodeName") in hosts:
+        del spec["nodeName"]
+    affinity = spec["affinity"] = dict(spec.get("affinity") or {})
+    node = affinity["nodeAffinity"] = dict(affinity.get("nodeAffinity") or {})
+    key = "requiredDuringSchedulingIgnoredDuringExecution"
+    required = node[key] = dict(node.get(key) or {})
+    # One of the terms has to match, so each gets it. An empty one matches no node, and stays so.
+    off = [{"key": "metadata.name", "operator": "NotIn", "values": [host]} for host in hosts]
+    required["nodeSelectorTerms"] = [
+        {**term, "matchFields": [*(term.get("matchFields") or ()), *off]} if term else term
+        for term in required.get("nodeSelectorTerms") or [{"matchFields": []}]
+    ]
 
 
 def _give_environment(

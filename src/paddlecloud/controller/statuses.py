@@ -6,13 +6,13 @@ can compare and stay silent. Times and transitions that were told before are kep
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from paddlecloud.controller.identity import (
     Identity,
     Json,
 )
-from paddlecloud.controller.observing import written_time
+from paddlecloud.controller.remembering import written_time
 from paddlecloud.core import completion
 from paddlecloud.core.actions import Status
 from paddlecloud.core.jobspec import Mode, Role
@@ -21,6 +21,8 @@ from paddlecloud.core.phases import Phase
 from paddlecloud.forms.custom_resources import ClusterJob, Warned
 from paddlecloud.kube.kinds import TRAINING_JOB, Kind, PhaseWords
 from paddlecloud.kube.words import JOB_LABEL, ROLE_LABEL
+
+MAX_REFS = 500  # an object must stay small enough to be stored
 
 _MODES = {
     Mode.PS: "PS",
@@ -55,9 +57,9 @@ def build(
     decided: Status,
     seen: Sequence[ReplicaObserved],
     *,
-    pods: Container[tuple[Role, int]],
+    pods: Mapping[tuple[Role, int], Json],
     trouble: str,
-    failures: Sequence[Json],
+    remembered: Json,
     old: Json,
     generation: int,
     now: float,
@@ -82,9 +84,8 @@ def build(
         "observedGeneration": generation,
         "restarts": decided.restarts,
     }
-    status |= _by_role(who.kind, job, latest)
-    if failures:
-        status["failures"] = list(failures)
+    status |= _by_role(who.kind, job, latest, pods)
+    status |= remembered
     if decided.started_at is not None:
         status["startTime"] = old.get("startTime") or written_time(decided.started_at)
     if phase in words.final:
@@ -102,7 +103,10 @@ def _selector(who: Identity) -> str:
 
 
 def _by_role(
-    kind: Kind, job: ClusterJob, latest: Mapping[tuple[Role, int], ReplicaObserved]
+    kind: Kind,
+    job: ClusterJob,
+    latest: Mapping[tuple[Role, int], ReplicaObserved],
+    pods: Mapping[tuple[Role, int], Json],
 ) -> Json:
     seen = {
         role.role: [one for one in latest.values() if one.key.role == role.role]
@@ -110,7 +114,24 @@ def _by_role(
     }
     if kind is TRAINING_JOB:
         return {"scale_status": {}, "replica_statuses": [_replicas(*row) for row in seen.items()]}
-    return {kind.role_word(role): _counts(mine) for role, mine in seen.items()}
+    return {
+        kind.role_word(role): {**_counts(mine), **_refs(role, pods)} for role, mine in seen.items()
+    }
+
+
+def _refs(role: Role, pods: Mapping[tuple[Role, int], Json]) -> Json:
+    mine = sorted((slot[1], pod["metadata"]) for slot, pod in pods.items() if slot[0] == role)
+    found = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "namespace": metadata["namespace"],
+            "name": metadata["name"],
+            "uid": metadata["uid"],
+        }
+        for _, metadata in mine[:MAX_REFS]
+    ]
+    return {"refs": found} if found else {}
 
 
 def _replicas(role: Role, mine: Sequence[ReplicaObserved]) -> Json:
@@ -192,5 +213,22 @@ def build_invalid(words: PhaseWords, problem: str, old: Json, generation: int, n
         "conditions": [
             _condition("Valid", False, "InvalidSpec", problem, old=old, now=now),
             *kept,
+        ],
+    }
+
+
+def build_killed(words: PhaseWords, why: str, old: Json, generation: int, now: float) -> Json:
+    """The status of a job that was killed while its spec could not be read."""
+    kept = [one for one in old.get("conditions") or () if one.get("type") != "Running"]
+    return {
+        **old,
+        "phase": words.killed,
+        "reason": why,
+        "observedGeneration": generation,
+        "completionTime": written_time(now),
+        "conditions": [
+            *kept,
+            _condition("Running", False, words.killed, why, old=old, now=now),
+            _condition("Killed", True, Phase.KILLED.value, why, old=old, now=now),
         ],
     }

@@ -11,18 +11,10 @@ import itertools
 from typing import Any
 
 from paddlecloud.controller.identity import identity_of
-from paddlecloud.controller.observing import written_time
 from paddlecloud.controller.peers import Site
-from paddlecloud.controller.planning import (
-    Action,
-    Children,
-    Create,
-    Delete,
-    End,
-    Plan,
-    Replace,
-    plan,
-)
+from paddlecloud.controller.planning import plan
+from paddlecloud.controller.plans import Action, Children, Create, Delete, End, Plan, Replace
+from paddlecloud.controller.remembering import written_time
 from paddlecloud.kube.kinds import PADDLE_JOB, Kind
 from paddlecloud.kube.words import STOPPED_ANNOTATION
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlecloud.controller import planning
-from paddlecloud.controller.planning import Create
+from paddlecloud.controller.plans import Create
 from tests.unit.controller.pretended import Namespace, role, running
 
 # --- strangers and faults ----------------------------------------------------------------------

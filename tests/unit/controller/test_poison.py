@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from paddlecloud.controller.peers import Site
-from paddlecloud.controller.planning import Children, Create, plan
+from paddlecloud.controller.planning import plan
+from paddlecloud.controller.plans import Children, Create
 from tests.kube.poison import poisoned, whole_paddlejob
 
 NOW = 1_800_000_000.0
