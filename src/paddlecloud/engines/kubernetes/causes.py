@@ -30,7 +30,7 @@ _IMAGE = frozenset(
 )
 _ON_ITS_WAY = frozenset({"ContainerCreating", "PodInitializing", ""})
 # `0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had untolerated taint {x: }.`
-_INSUFFICIENT = re.compile(r"(\d+) Insufficient ([\w./-]+)")
+_INSUFFICIENT = re.compile(r"(\d+) Insufficient ([\w/-]+(?:\.[\w/-]+)*)")
 _TOO_MANY = re.compile(r"(\d+) Too many pods")
 
 
