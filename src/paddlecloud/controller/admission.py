@@ -243,8 +243,13 @@ class Admission:
         for uid in gone:
             self.forget(uid)
         orphans = [pod for pods in by_owner.values() for pod in pods]
-        strangers = [*self.inventory.strangers(), *orphans]
-        return Cluster(self.inventory.nodes(), jobs, strangers, self.inventory.shares())
+        return Cluster(
+            self.inventory.nodes(),
+            jobs,
+            self.inventory.strangers(),
+            orphans,
+            self.inventory.shares(),
+        )
 
     # --- turns -----------------------------------------------------------------------------------
 

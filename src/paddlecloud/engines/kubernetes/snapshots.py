@@ -18,11 +18,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from paddlecloud.core import completion
-from paddlecloud.core.jobspec import JobSpec, Role
+from paddlecloud.core.jobspec import JobSpec, Mode, Role, RoleSpec
 from paddlecloud.core.resources import Resources
 from paddlecloud.engines.kubernetes.allocations import Allocation, read
 from paddlecloud.engines.kubernetes.inventory import Eligibility, NodeSeen, PodSeen, seconds
-from paddlecloud.engines.kubernetes.shares import Shares
+from paddlecloud.engines.kubernetes.shares import Shares, own_group
 from paddlecloud.forms.custom_resources import ClusterJob
 from paddlecloud.kube.words import CANCEL_ANNOTATION, JOB_NAME_ANNOTATION, SUBMITTED_ANNOTATION
 from paddlecloud.scheduling.placement import (
@@ -100,13 +100,17 @@ class Cluster:
 
     nodes: Sequence[NodeSeen] = ()
     jobs: Sequence[LiveJob] = ()
-    strangers: Sequence[PodSeen] = ()  # pods that are of none of the jobs
+    strangers: Sequence[PodSeen] = ()  # pods of others: what they hold is not there
+    leftovers: Sequence[PodSeen] = ()  # pods of jobs that have ended: they leave soon
     shares: Shares = field(default_factory=Shares)
 
 
 def build(cluster: Cluster, now: float) -> Snapshot:
     nodes = free_nodes(cluster)
     views = _views(cluster, nodes, now)
+    views += [
+        _left_over(pod, cluster.shares) for pod in cluster.leftovers if pod.node and not pod.is_over
+    ]
     namespaces = sorted({live.namespace for live in cluster.jobs})
     return Snapshot(
         now=now,
@@ -197,6 +201,20 @@ def _seen(live: LiveJob, shares: Shares, eligibility: Eligibility, now: float) -
             remaining_s=None,
             placed=(),
         )
+
+
+def _left_over(pod: PodSeen, shares: Shares) -> JobView:
+    account = shares.namespace(pod.namespace)
+    role = RoleSpec(Role.TRAINER, 1, pod.holds)
+    return JobView(
+        job_id=f"{pod.namespace}/{pod.name}",
+        spec=JobSpec(pod.name, Mode.SINGLE, (role,), group=own_group(pod.namespace)),
+        account_id=account.account_id,
+        account=account.account,
+        submitted_at=pod.created_at,
+        released=True,
+        placed=(Placed(Role.TRAINER, pod.node, 1),),
+    )
 
 
 def _submitted_at(metadata: Json) -> float:

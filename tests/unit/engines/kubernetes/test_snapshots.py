@@ -12,7 +12,7 @@ from paddlecloud.core.jobspec import Role
 from paddlecloud.core.resources import Resources
 from paddlecloud.engines.kubernetes.allocations import Allocation, read, write
 from paddlecloud.engines.kubernetes.inventory import NodeSeen, PodSeen
-from paddlecloud.engines.kubernetes.shares import Shares, own_group
+from paddlecloud.engines.kubernetes.shares import own_group
 from paddlecloud.engines.kubernetes.snapshots import (
     GROWTH,
     Cluster,
@@ -25,6 +25,7 @@ from paddlecloud.forms import paddlejob
 from paddlecloud.scheduling.desk import Desk
 from paddlecloud.scheduling.plan import plan
 from paddlecloud.scheduling.snapshot import JobView, Node
+from paddlecloud.scheduling.verdicts import Cause
 
 NOW = 1_800_000_000.0
 MADE = "2027-01-15T08:00:00Z"  # NOW
@@ -83,6 +84,13 @@ def test_counts_what_others_hold():
         Node("n0", Resources(5000, 0, 0)),
         Node("n1", Resources(8000, 0, 0)),
     )
+
+
+def test_waits_for_pods_of_jobs_that_have_ended():
+    left = replace(pod(0, "n0", cpu=5), owner="u-gone")
+    waits = live(job_body("waits", workers=1, cpu="4"))
+    decided = plan(build(Cluster(nodes(8), [waits], leftovers=[left]), NOW))
+    assert decided.waits[id_of(waits.body)].cause == Cause.NO_ROOM
 
 
 def test_leaves_out_nodes_that_cannot_be_used():
@@ -210,7 +218,7 @@ def clusters(draw: st.DrawFn) -> Cluster:
         PodSeen("x", str(number), draw(st.sampled_from(["", "n0", "n2"])), Resources(1000, 0, 0))
         for number in range(draw(st.integers(0, 3)))
     ]
-    return Cluster(has, jobs, strangers, Shares())
+    return Cluster(has, jobs, strangers)
 
 
 @given(clusters())
