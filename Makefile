@@ -76,20 +76,23 @@ runtime: venv ## Make the PaddlePaddle runtime in the user's cache
 	@tools/runtime.sh
 
 .PHONY: cluster-programs
-cluster-programs: ## Build Kubernetes and kwok for the test cluster in the user's cache (needs Go)
+cluster-programs: ## Build the test cluster's Kubernetes in the user's cache (needs Go)
 	@tools/cluster/build.sh
+	@tools/cluster/packages.sh
 
 CLUSTER := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/paddlecloud/kube/cluster
-NODES ?= 10
+NODES ?= $(if $(filter real,$(NODE)),0,10)
+CLUSTER_WITH = $(if $(filter real,$(NODE)),--real-node "$$(tools/cluster/packages.sh --where)") \
+	$(if $(VOLCANO),--volcano)
 
 .PHONY: cluster
-cluster: venv cluster-programs ## Start a Kubernetes control plane with pretended nodes (NODES=10)
+cluster: venv cluster-programs ## Start a Kubernetes cluster (NODES=10 pretended, or NODE=real; VOLCANO=1)
 	@echo "cluster: export KUBECONFIG=$$($(BIN)/python tools/cluster/run.py start --state $(CLUSTER) \
-		--programs "$$(tools/cluster/build.sh --where)" --nodes $(NODES))"
+		--programs "$$(tools/cluster/build.sh --where)" --nodes $(NODES) $(CLUSTER_WITH))"
 	@echo "         kubectl is: $$(tools/cluster/build.sh --where)/controlplane kubectl"
 
 .PHONY: cluster-down
-cluster-down: venv ## Stop that control plane and forget what it held
+cluster-down: venv ## Stop that cluster and forget what it held
 	@$(BIN)/python tools/cluster/run.py stop --state $(CLUSTER)
 
 .PHONY: clean

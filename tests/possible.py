@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -60,6 +61,36 @@ def cluster_programs() -> Path:
     pins = dict(line.split("=") for line in text.splitlines() if "=" in line and line[0] != "#")
     name = "kubernetes-{KUBERNETES}-kwok-{KWOK}-{RECIPE}".format(**pins)
     return _REAL_CACHE / "paddlecloud" / "kube" / name
+
+
+@functools.cache
+def node_files() -> Path:
+    """Where `make cluster-programs` puts the parts of a real node, there or not."""
+    text = (Path(__file__).parent.parent / "tools" / "cluster" / "versions.sh").read_text()
+    recipe = next(
+        line.partition("=")[2] for line in text.splitlines() if line.startswith("NODE_RECIPE=")
+    )
+    try:
+        system = platform.freedesktop_os_release()
+    except OSError:
+        system = {"ID": "unknown"}
+    name = f"node-{system['ID']}-{system.get('VERSION_ID', 'rolling')}-{recipe}"
+    return _REAL_CACHE / "paddlecloud" / "kube" / name
+
+
+@functools.cache
+def _can_hold_a_node() -> bool:
+    """Root with namespaces, bridges and cgroups: a container without privileges has none."""
+    spaces = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc"]
+    bridge = ["ip", "link", "add", "probe", "type", "bridge"]
+    if not _is_root() or shutil.which("unshare") is None or shutil.which("ip") is None:
+        return False
+    is_shut_off = subprocess.run([*spaces, *bridge], capture_output=True).returncode == 0
+    return is_shut_off and _can_make_a_cgroup()
+
+
+def _node_is_beyond_make() -> bool:
+    return shutil.which("apt-get") is None or not _can_hold_a_node()
 
 
 @functools.cache
@@ -158,6 +189,11 @@ NEEDS = {
     "paddle": Need(_runtime_is_whole, "make runtime", _never),
     "kube": Need(
         lambda: (cluster_programs() / ".complete").exists(), "make cluster-programs", _never
+    ),
+    "node": Need(
+        lambda: _can_hold_a_node() and (node_files() / ".complete").exists(),
+        "make cluster-programs, as root",
+        _node_is_beyond_make,
     ),
     "cgroup": Need(_can_make_a_cgroup, "run where cgroups may be made", _always),
     "postgres": Need(_postgres_is_there, "make test installs it", _postgres_is_beyond_make),

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from paddlecloud.controller import manifests
+from tests import possible
 from tests.kube import running
-from tests.kube.running import Cluster, Namespace, OperatorProcess
+from tests.kube.running import Cluster, Namespace, OperatorProcess, RealCluster
 
 _numbers = itertools.count(1)
 
@@ -25,6 +26,31 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield made
     finally:
         running.run_tool("stop", "--state", state)
+
+
+@pytest.fixture(scope="package")
+def bare_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Two nodes and nothing of ours: for tests that install things and take them away again."""
+    state = tmp_path_factory.mktemp("bare")
+    try:
+        yield running.start(state, nodes=2)
+    finally:
+        running.run_tool("stop", "--state", state)
+
+
+@pytest.fixture(scope="session")
+def real_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
+    """The one cluster of the test session whose pods really run."""
+    possible.skip_unless_possible("kube", "node")
+    with running.real_cluster(lambda: tmp_path_factory.mktemp("real")) as made:
+        yield made
+
+
+@pytest.fixture
+def real_namespace(real_cluster: RealCluster) -> Iterator[Namespace]:
+    made = Namespace(real_cluster, f"real-{next(_numbers)}")
+    yield made
+    made.remove()
 
 
 @pytest.fixture

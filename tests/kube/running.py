@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from paddlecloud.controller import manifests
 from paddlecloud.kube import kubeconfig
 from paddlecloud.kube.client import Client, collection
 from paddlecloud.kube.informers import Informer, Watched
@@ -70,6 +71,57 @@ def start(state: Path, nodes: int) -> Cluster:
         "start", "--state", state, "--programs", possible.cluster_programs(), "--nodes", str(nodes)
     )
     return Cluster(state, Path(found))
+
+
+def add_to(cluster: Cluster, *words: str) -> None:
+    """More nodes, or another part, for a cluster that runs."""
+    programs = possible.cluster_programs()
+    run_tool("start", "--state", cluster.state, "--programs", programs, *words)
+
+
+@dataclass(frozen=True)
+class RealCluster(Cluster):
+    """A cluster with one node whose pods really run. It has no other node."""
+
+    node: str = "real-0"
+    image: str = "localhost/paddlecloud/base:1"  # sh, the usual tools, python3
+
+    @property
+    def shared(self) -> Path:
+        """A folder of this machine that pods may mount (hostPath), writable for all."""
+        return self.state / "shared"
+
+
+_real: RealCluster | None = None
+_real_users = 0
+
+
+@contextmanager
+def real_cluster(folder: Callable[[], Path]) -> Iterator[RealCluster]:
+    """The test session's one cluster with a real node: started for the first who asks, stopped by
+    the last. Our definitions are in it; operators are the tests' to start."""
+    global _real, _real_users
+    _real_users += 1
+    try:
+        if _real is None:
+            state = folder()
+            _real = RealCluster(state, state / "kubeconfig")
+            words = ("--real-node", possible.node_files())
+            run_tool("start", "--state", state, "--programs", possible.cluster_programs(), *words)
+            _real.shared.mkdir()
+            _real.shared.chmod(0o1777)
+            install_definitions(_real)
+        yield _real
+    finally:
+        _real_users -= 1
+        if not _real_users and _real is not None:
+            run_tool("stop", "--state", _real.state)
+            _real = None
+
+
+def install_definitions(cluster: Cluster) -> None:
+    cluster.kubectl("apply", "-f", "-", text=manifests.as_yaml(manifests.definitions()))
+    cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
 
 
 class Namespace:

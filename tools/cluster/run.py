@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Starts and stops a real control plane with pretended nodes, on loopback.
+"""Starts and stops a real control plane with pretended nodes, and a real node beside them.
 
-    run.py start --programs DIR --state DIR [--nodes N]
+    run.py start --programs DIR --state DIR [--nodes N] [--real-node DIR] [--volcano]
     run.py stop --state DIR
 
 `start` leaves alone what already runs, so it may be called at any time; it prints the kubeconfig
 of an administrator. Ports are any that were free the first time, and kept. `stop` ends, by pid,
-what `start` started and throws the state away. `make cluster` and tests/kube call it. Standard
-library only; openssl makes the one key that the API server will not make for itself.
+what `start` started and throws the state away. `make cluster` and tests/kube call it. All listens
+on loopback only; with a real node (`realnode.py`; DIR is what packages.sh made) the API server
+listens where that node's pods reach it too, and pretended nodes take only pods that tolerate it.
+Volcano's scheduler (`volcano.py`) may be added to a cluster that runs.
+Standard library only; openssl makes the keys that the API server will not make for itself.
 """
 
 from __future__ import annotations
@@ -25,22 +28,36 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
+
+import realnode
+import volcano
 
 HERE = Path(__file__).resolve().parent
 START_S = 120.0
-STOP_S = 20.0
-PARTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
+STOP_S = 2.0  # what it holds is thrown away; a peer that is gone would be waited for in vain
+PARTS = (
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kwok",
+    "volcano-scheduler",
+)
 # user -> groups; the names are those Kubernetes gives its own parts rights by
 USERS = {
     "admin": "system:masters",
     "kwok": "system:masters",
     "system:kube-controller-manager": "",
     "system:kube-scheduler": "",
+    **realnode.USERS,
 }
 NODE_SIZE = {"cpu": "32", "memory": "256Gi", "pods": "110", "nvidia.com/gpu": "8"}
 P100 = {"accelerator": "nvidia-tesla-p100"}  # what an example of ours asks for
+PRETENDED = {"key": "paddlepaddle.org/node", "value": "pretended", "effect": "NoSchedule"}
 
 
 class Cluster:
@@ -50,7 +67,7 @@ class Cluster:
 
     # --- what is made once ---------------------------------------------------------------------
 
-    def prepare(self) -> None:
+    def prepare(self, real: bool) -> None:
         self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
         plan = self.state / "plan.json"
         if not plan.exists():
@@ -59,11 +76,13 @@ class Cluster:
                     zip(("api", "etcd", "peers", "kcm", "scheduler"), free_ports(5), strict=True)
                 ),
                 "tokens": {user: secrets.token_hex(16) for user in USERS},
+                "network": realnode.claim_network() if real else None,
             }
             plan.write_text(json.dumps(body))
-        body = json.loads(plan.read_text())
-        self.ports, self.tokens = body["ports"], body["tokens"]
-        rows = [f'{self.tokens[user]},{user},{user},"{USERS[user]}"' for user in USERS]
+        self.read_plan()
+        if real != (self.network is not None):
+            raise SystemExit("cluster: it was started without that, or with; stop it first")
+        rows = [f'{self.tokens[user]},{user},{user},"{USERS[user]}"' for user in self.tokens]
         (self.state / "tokens.csv").write_text("\n".join(rows) + "\n")
         key = self.state / "accounts.key"
         if not key.exists():
@@ -72,8 +91,19 @@ class Cluster:
             )
         self.authority = self.state / "certificates" / "apiserver.crt"
 
+    def read_plan(self) -> None:
+        try:
+            plan = json.loads((self.state / "plan.json").read_text())
+        except FileNotFoundError:
+            plan = {"ports": {}, "tokens": {}}
+        self.ports, self.tokens = plan["ports"], plan["tokens"]
+        self.network: int | None = plan.get("network")
+        self.address = (
+            "127.0.0.1" if self.network is None else realnode.machine_address(self.network)
+        )
+
     def write_kubeconfig(self, path: Path, user: str) -> Path:
-        address = f"https://127.0.0.1:{self.ports['api']}"
+        address = f"https://{self.address}:{self.ports['api']}"
         # JSON is YAML, and kubectl reads it.
         body = {
             "apiVersion": "v1",
@@ -116,8 +146,8 @@ class Cluster:
             )
         (self.state / f"{part}.pid").write_text(f"{process.pid} {start_time(process.pid)}")
 
-    def start(self, programs: Path, nodes: int) -> None:
-        self.prepare()
+    def start(self, programs: Path, nodes: int, real: Path | None) -> None:
+        self.prepare(real is not None)
         plane = str(programs / "controlplane")
         etcd = f"http://127.0.0.1:{self.ports['etcd']}"
         self.launch("etcd", [plane, *self.etcd_flags(etcd)])
@@ -142,7 +172,7 @@ class Cluster:
                 f"--service-account-private-key-file={self.state / 'accounts.key'}",
                 f"--root-ca-file={self.authority}",
                 # Pretended nodes send no heartbeat, so nobody may miss it.
-                "--node-monitor-grace-period=87600h",
+                *(["--node-monitor-grace-period=87600h"] if nodes else []),
                 *quick,
             ],
         )
@@ -171,6 +201,32 @@ class Cluster:
         path = "/api/v1/namespaces/default/serviceaccounts/default"
         self.wait_for(path, "kube-controller-manager")
         self.make_nodes(nodes)
+        if real is not None:
+            self.start_real_node(programs, real)
+
+    def start_volcano(self, programs: Path) -> None:
+        if self.pid("volcano-scheduler") is None:
+            volcano.install(programs, self.kubeconfig)
+            rules = self.state / "volcano.yaml"
+            self.launch("volcano-scheduler", volcano.command(programs, self.kubeconfig, rules))
+
+    def start_real_node(self, programs: Path, files: Path) -> None:
+        assert self.network is not None
+        home = self.state / "node"
+        if self.pid("node") is None:
+            realnode.write_files(home, self.network, programs, files)
+            self.write_kubeconfig(home / "kubelet.kubeconfig", realnode.NODE_USER)
+            self.write_kubeconfig(home / "kube-proxy.kubeconfig", realnode.PROXY_USER)
+            realnode.make_cgroups(self.network)
+            self.launch("node", realnode.command(home))
+            realnode.connect(self.network, self.pid("node") or 0)
+
+        def is_ready(node: Any) -> bool:
+            conditions = node["status"].get("conditions", ())
+            rows = {one["type"]: one["status"] for one in conditions}
+            return rows.get("Ready") == "True" and not node["spec"].get("taints")
+
+        self.wait_for(f"/api/v1/nodes/{realnode.NAME}", "node", is_ready)
 
     def etcd_flags(self, address: str) -> list[str]:
         peers = f"http://127.0.0.1:{self.ports['peers']}"
@@ -189,12 +245,21 @@ class Cluster:
 
     def apiserver_flags(self, etcd: str) -> list[str]:
         key = self.state / "accounts.key"
+        more = ["--endpoint-reconciler-type=none"]
+        if self.network is not None:
+            realnode.hold_address(self.network)  # it is lost when the machine starts anew
+            shown, its_key = realnode.make_client_certificate(self.state / "node")
+            more = [
+                f"--kubelet-client-certificate={shown}",
+                f"--kubelet-client-key={its_key}",
+                "--kubelet-preferred-address-types=InternalIP",
+            ]
         return [
             "kube-apiserver",
+            *more,
             f"--etcd-servers={etcd}",
-            "--bind-address=127.0.0.1",
+            f"--bind-address={self.address}",
             f"--secure-port={self.ports['api']}",
-            "--endpoint-reconciler-type=none",
             f"--cert-dir={self.state / 'certificates'}",
             f"--token-auth-file={self.state / 'tokens.csv'}",
             "--authorization-mode=Node,RBAC",
@@ -205,6 +270,13 @@ class Cluster:
         ]
 
     def stop(self) -> None:
+        self.read_plan()
+        node = self.pid("node")
+        if node is not None:
+            realnode.kill(node)
+        if self.network is not None:
+            realnode.remove_cgroups(self.network)
+            realnode.disconnect(self.network)
         for part in reversed(PARTS):
             pid = self.pid(part)
             if pid is not None:
@@ -213,10 +285,10 @@ class Cluster:
 
     # --- asking it -------------------------------------------------------------------------------
 
-    def ask(self, path: str, body: object = None) -> int:
+    def ask(self, path: str, body: object = None) -> tuple[int, bytes]:
         context = ssl.create_default_context(cafile=str(self.authority))
         request = urllib.request.Request(
-            f"https://127.0.0.1:{self.ports['api']}{path}",
+            f"https://{self.address}:{self.ports['api']}{path}",
             None if body is None else json.dumps(body).encode(),
             {
                 "Authorization": f"Bearer {self.tokens['admin']}",
@@ -225,16 +297,17 @@ class Cluster:
         )
         try:
             with urllib.request.urlopen(request, context=context, timeout=10) as answer:
-                answer.read()
-                return int(answer.status)
+                return int(answer.status), answer.read()
         except urllib.error.HTTPError as error:
-            return error.code
+            return error.code, b""
 
-    def wait_for(self, path: str, part: str) -> None:
+    def wait_for(self, path: str, part: str, enough: Callable[[Any], bool] | None = None) -> None:
+        """Until the object is there, and `enough` of it."""
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:
             try:
-                if self.ask(path) == 200:
+                status, body = self.ask(path)
+                if status == 200 and (enough is None or enough(json.loads(body))):
                     return
             except OSError:
                 pass
@@ -255,9 +328,10 @@ class Cluster:
                     "annotations": {"kwok.x-k8s.io/node": "fake"},
                     "labels": labels | (P100 if number % 2 == 0 else {}),
                 },
+                "spec": {} if self.network is None else {"taints": [PRETENDED]},
                 "status": {"allocatable": NODE_SIZE, "capacity": NODE_SIZE},
             }
-            return self.ask("/api/v1/nodes", body)
+            return self.ask("/api/v1/nodes", body)[0]
 
         with ThreadPoolExecutor(8) as pool:
             refused = [
@@ -303,12 +377,16 @@ def main() -> int:
     parser.add_argument("--programs", type=Path)
     parser.add_argument("--state", type=Path, required=True)
     parser.add_argument("--nodes", type=int, default=0)
+    parser.add_argument("--real-node", type=Path, metavar="FILES")
+    parser.add_argument("--volcano", action="store_true")
     asked = parser.parse_args()
     cluster = Cluster(asked.state.resolve())
     if asked.order == "stop":
         cluster.stop()
     else:
-        cluster.start(asked.programs, asked.nodes)
+        cluster.start(asked.programs, asked.nodes, asked.real_node)
+        if asked.volcano:
+            cluster.start_volcano(asked.programs)
         print(cluster.kubeconfig)
     return 0
 

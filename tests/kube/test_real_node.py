@@ -1,0 +1,135 @@
+"""Jobs in real pods: a kubelet, a container runtime, and PaddlePaddle that trains.
+
+All jobs are applied at once and share the machine; each test waits for its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.kube import running
+from tests.kube.real_pods import paddle_role, shell_role
+from tests.kube.running import ROOT, Namespace, RealCluster, until
+from tests.kube.test_jobs import paddle_job
+
+pytestmark = [pytest.mark.e2e, pytest.mark.paddle, pytest.mark.needs("kube", "node")]
+
+WIDE_AND_DEEP = ROOT / "examples" / "wide_and_deep"
+COLLECTIVE = ROOT / "examples" / "collective"
+# Fewer rounds than the examples make: enough to see the loss fall.
+SHORTER = "import train; train.EPOCHS = 2; train.main()"
+FOREVER = "while true; do sleep 1; done"
+SERVES_ITS_NAME = """
+echo here I am
+cd /tmp
+hostname > name
+exec python3 -m http.server $PADDLE_PORT
+"""
+
+
+def _jobs(cluster: RealCluster) -> list[dict[str, Any]]:
+    def trains(program: Any) -> dict[str, Any]:
+        return paddle_role(cluster, 2, program, SHORTER)
+
+    # More than it may have, by a program that is not told no by Python itself.
+    greedy = "x = b'x' * (1 << 28); print(len(x))"
+    little = {"resources": {"limits": {"memory": "64Mi"}}}
+    return [
+        paddle_job(
+            "clicks", worker=trains(WIDE_AND_DEEP), ps=trains(WIDE_AND_DEEP), cleanPodPolicy="Never"
+        ),
+        paddle_job("shapes", worker=trains(COLLECTIVE), cleanPodPolicy="Never"),
+        paddle_job("talk", worker=shell_role(cluster, 2, SERVES_ITS_NAME)),
+        paddle_job("greedy", worker=shell_role(cluster, 1, f'python3 -c "{greedy}"', **little)),
+        paddle_job("no-image", worker=shell_role(cluster, 1, FOREVER, image="localhost/none:1")),
+    ]
+
+
+@pytest.fixture(scope="module")
+def jobs(
+    real_cluster: RealCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Namespace]:
+    namespace = Namespace(real_cluster, "real-jobs")
+    log = tmp_path_factory.mktemp("operator") / "operator.log"
+    try:
+        with running.operator(real_cluster, log, "--namespace", namespace.name) as operator:
+            for job in _jobs(real_cluster):
+                namespace.apply(job)
+            yield namespace
+        assert [row for row in operator.lines if row["level"] == "error"] == []
+    finally:
+        namespace.remove()
+
+
+def _losses(log: str) -> list[float]:
+    return [float(found) for found in re.findall(r"epoch \d+ step \d+ loss ([0-9.]+)", log)]
+
+
+def test_says_which_image_is_missing(jobs):
+    reason = until(lambda: _reason_with(jobs, "no-image", "Image"), "the reason")
+    assert "no-image-worker-0: " in reason
+    assert "localhost/none:1" in reason
+    jobs.kubectl("delete", "pdj/no-image", "--timeout=60s")
+
+
+def _reason_with(jobs: Namespace, job: str, word: str) -> str:
+    reason = str(jobs.status(job).get("reason", ""))
+    return reason if word in reason else ""
+
+
+def test_says_when_a_pod_had_too_little_memory(jobs):
+    jobs.until_phase("Failed", "greedy")
+    assert "out of memory" in jobs.status("greedy")["reason"]
+    ended = jobs.pods()["greedy-worker-0"]["status"]["containerStatuses"][0]["state"]["terminated"]
+    assert ended["reason"] == "OOMKilled"
+
+
+def test_lets_people_in_and_pods_talk(jobs):
+    jobs.until_phase("Running", "talk")
+    assert jobs.kubectl("logs", "talk-worker-1").startswith("here I am\n")
+    seen = jobs.kubectl("exec", "talk-worker-0", "--", "env")
+    variables = dict(line.split("=", 1) for line in seen.splitlines())
+    pods = jobs.pods()
+    addresses = [pods[f"talk-worker-{index}"]["status"]["podIP"] for index in range(2)]
+    assert variables["POD_IP"] == addresses[0]
+    assert variables["PADDLE_TRAINERS"].split(",") == addresses
+    mounted = jobs.kubectl(
+        "exec", "talk-worker-0", "--", "cat", "/var/run/paddlecloud/peers/PADDLE_TRAINERS"
+    )
+    assert mounted.split(",") == addresses
+    there = f"{addresses[1]}:{variables['PADDLE_PORT']}"
+    assert _fetch(jobs, "talk-worker-0", there) == "talk-worker-1\n"
+    jobs.kubectl("delete", "pdj/talk", "--timeout=60s")
+
+
+def _fetch(jobs: Namespace, pod: str, address: str) -> str:
+    """What the other pod serves, asked for inside this one."""
+    ask = f"import urllib.request as u; print(u.urlopen('http://{address}/name').read().decode())"
+    return jobs.kubectl("exec", pod, "--", "python3", "-c", ask).replace("\n\n", "\n")
+
+
+def test_trains_collectively(jobs):
+    jobs.until_phase("Completed", "shapes")
+    log = jobs.kubectl("logs", "shapes-worker-0")
+    losses = _losses(log)
+    assert "rank 0 of 2 ready" in log
+    assert losses[-1] < losses[0] / 2
+    assert "rank 1 of 2 ready" in jobs.kubectl("logs", "shapes-worker-1")
+
+
+def test_trains_with_parameter_servers(jobs, real_cluster):
+    jobs.until_phase("Completed", "clicks")
+    for index in range(2):
+        log = jobs.kubectl("logs", f"clicks-worker-{index}")
+        losses = _losses(log)
+        assert f"trainer {index} of 2" in log
+        assert losses[-1] < losses[0] * 0.7
+    assert (real_cluster.shared / "model" / "wide_and_deep.pdmodel").exists()
+    # The servers are stopped in place, and can still be read.
+    jobs.kubectl("wait", "pod/clicks-ps-0", "--for=jsonpath={.status.phase}=Failed")
+    assert "listening on" in jobs.kubectl("logs", "clicks-ps-0")
+    assert jobs.status("clicks")["phase"] == "Completed"
