@@ -26,7 +26,7 @@ from paddlecloud.controller.identity import (
 from paddlecloud.controller.peers import Site
 from paddlecloud.controller.planning import plan
 from paddlecloud.controller.plans import CONFIG_MAPS, PODS, SERVICES, Children, Delete, Plan
-from paddlecloud.controller.workers import Names
+from paddlecloud.controller.workers import LONGEST_RETRY_S, Names
 from paddlecloud.core.actions import Event, Severity
 from paddlecloud.kube.client import Client, collection
 from paddlecloud.kube.informers import Informer, Watched, key_of
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 COMPONENT = "paddlecloud"
 # What the API server will not have (a template, more than the quota) is offered again this late:
 # only somebody's change will help, and that of a quota is not heard of.
-FINAL_PAUSE_S = 5.0
+FINAL_PAUSE_S, LONGEST_FINAL_PAUSE_S = 5.0, 60.0
 VOLCANO_S = 60.0  # how long an answer to whether it is installed holds
 
 
@@ -205,12 +205,14 @@ class Operator:
 
     def _work(self) -> None:
         while (key := self.names.take()) is not None and self._leads():
-            ok, least_s = False, 0.0
+            ok, least_s, longest_s = False, 0.0, LONGEST_RETRY_S
             try:
                 self.reconcile(key)
                 ok = True
             except Refused as error:
-                least_s = error.retry_after_s or (FINAL_PAUSE_S if error.is_final else 0.0)
+                least_s = error.retry_after_s or 0.0
+                if error.is_final:
+                    least_s, longest_s = FINAL_PAUSE_S, LONGEST_FINAL_PAUSE_S
                 if not error.is_outdated:
                     log.warning("%s: %s", key, error.message)
             except NameTaken as error:
@@ -219,10 +221,10 @@ class Operator:
             except Exception:
                 # One job that nobody thought of must not stop the others.
                 log.exception("%s could not be reconciled", key)
-                least_s = 5.0
+                least_s, longest_s = FINAL_PAUSE_S, LONGEST_FINAL_PAUSE_S
             self.reconciles += 1
             self.failures += not ok
-            self.names.done(key, ok, least_s)
+            self.names.done(key, ok, least_s, longest_s)
         self._client.forget_connection()
 
     def reconcile(self, key: JobKey) -> None:

@@ -14,7 +14,8 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-FIRST_RETRY_S, LONGEST_RETRY_S = 0.05, 30.0
+FIRST_RETRY_S, LONGEST_RETRY_S = 0.05, 5.0
+NEWS_RETRY_S = 0.2  # of what failed while there was news of it, which it may not have seen
 
 
 class Names(Generic[T]):
@@ -72,24 +73,28 @@ class Names(Generic[T]):
                 self._changed.wait(timeout)
             return None
 
-    def done(self, name: T, ok: bool = True, least_s: float = 0.0) -> None:
+    def done(
+        self, name: T, ok: bool = True, least_s: float = 0.0, longest_s: float = LONGEST_RETRY_S
+    ) -> None:
         """Give it back; a failed one comes again by itself, `least_s` from now at the earliest,
-        whatever is heard of it meanwhile."""
+        whatever is heard of it meanwhile, and `longest_s` from now at the latest."""
         with self._changed:
             self._in_hand.discard(name)
+            has_news = name in self._again
+            self._again.discard(name)
             if ok:
                 self._failed.pop(name, None)
                 self._not_before.pop(name, None)
-            elif least_s > 0:
-                self._not_before[name] = self._clock() + least_s
-            if name in self._again:
-                self._again.discard(name)
-                if ok:
+                if has_news:
                     self._add(name)
-        if not ok:
+                return
+            if least_s > 0:
+                self._not_before[name] = self._clock() + least_s
             count = self._failed[name] = self._failed.get(name, 0) + 1
-            delay_s = min(FIRST_RETRY_S * 2 ** min(count - 1, 20), LONGEST_RETRY_S)
-            self.add_after(name, max(delay_s, least_s))
+            delay_s = min(FIRST_RETRY_S * 2 ** min(count - 1, 20), longest_s)
+            if has_news:
+                delay_s = min(delay_s, NEWS_RETRY_S)
+            self._add_at(name, self._clock() + max(delay_s, least_s))
 
     def close(self) -> None:
         with self._changed:

@@ -79,6 +79,7 @@ class Informer:
         self._lock = threading.Lock()
         self._held: dict[Key, Json] = {}
         self._gone: dict[Key, int] = {}  # versions of deletions, against events that come late
+        self._listed_at = -1
         self._version = ""
         self._stream: Any = None
         self._has_heard = False  # in this turn of watching
@@ -159,6 +160,7 @@ class Informer:
             news = [body for key, body in found.items() if self._is_news(key, body)]
             self._held = found
             self._gone.clear()
+            self._listed_at = _number(version)
         self._version = version
         self.relists += 1
         self.is_missing = False
@@ -203,8 +205,9 @@ class Informer:
         key, version = key_of(body), version_of(body)
         with self._lock:
             held = self._held.get(key)
-            known = version_of(held) if held is not None else self._gone.get(key, -1)
-            if version < known or (held is not None and kind != "DELETED" and version == known):
+            # What is not held was not there when we listed, or has gone since.
+            known = version_of(held) if held is not None else self._gone.get(key, self._listed_at)
+            if version < known or (version == known and kind != "DELETED"):
                 return False
             if kind == "DELETED":
                 self._held.pop(key, None)
@@ -224,4 +227,4 @@ class Informer:
 
     def learn(self, body: Json) -> None:
         """Put the answer to our own write into the copy, so that the next look sees it."""
-        self._keep("MODIFIED", body)
+        self._keep("MODIFIED", self._trim(body))

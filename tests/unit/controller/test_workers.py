@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from paddlecloud.controller.workers import Names
+from paddlecloud.controller.workers import LONGEST_RETRY_S, NEWS_RETRY_S, Names
 
 
 class Clock:
@@ -63,6 +63,34 @@ def test_honours_the_servers_wish_to_wait():
     assert names.waiting() == 0
     clock.now = 7.0
     assert names.take() == "a"
+
+
+def test_comes_again_soon_when_there_was_news_of_it_while_it_failed():
+    clock = Clock()
+    names: Names[str] = Names(clock)
+    names.add("a")
+    for _ in range(20):
+        names.take()
+        names.done("a", ok=False)
+        clock.now = names._later[0][0]
+    names.take()
+    names.add("a")
+    names.done("a", ok=False)
+    assert round(names._later[0][0] - clock.now, 6) <= NEWS_RETRY_S
+
+
+def test_never_waits_longer_than_it_may():
+    clock = Clock()
+    names: Names[str] = Names(clock)
+    names.add("a")
+    delays = []
+    for longest_s in (LONGEST_RETRY_S, 60.0):
+        for _ in range(20):
+            names.take()
+            names.done("a", ok=False, longest_s=longest_s)
+            delays.append(names._later[0][0] - clock.now)
+            clock.now = names._later[0][0]
+        assert round(delays[-1], 6) == longest_s
 
 
 def test_keeps_the_earliest_of_several_wishes():

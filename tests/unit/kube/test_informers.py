@@ -169,6 +169,20 @@ def test_sees_its_own_writes_at_once():
     assert informer.find(("ns", "a"))["n"] == 1
 
 
+def test_does_not_bring_back_what_was_gone_when_it_listed_again():
+    informer, _, _ = follow(
+        page(5, thing("a", 1)),
+        [event("ADDED", "b", 6)],
+        Refused(410, "Expired", ""),
+        page(90),
+        [],
+    )
+    informer.learn(thing("b", 7))  # an answer that was long on its way
+    assert names(informer) == []
+    informer.learn(thing("c", 91))
+    assert names(informer) == ["c"]
+
+
 def test_does_not_go_back_when_an_old_event_comes_again():
     _, client, _ = follow(
         page(5), [event("ADDED", "a", 8), event("ADDED", "b", 9), event("ADDED", "a", 8)], []
