@@ -144,6 +144,26 @@ def test_a_port_that_is_taken_is_said_with_a_way_out(machine: Machine) -> None:
     assert not machine.config.exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--kubeconfig", "f"), 2, "--kubeconfig is for a cluster"),
+        (("--engine", "kubernets"), 2, "kubernetes"),
+        (("--engine", "kubernetes"), 5, "outside a cluster say which one: --kubeconfig FILE"),
+        (("--engine", "kubernetes", "--kubeconfig", "nowhere"), 5, "there is no kubeconfig /"),
+        (
+            ("--engine", "kubernetes", "--kubeconfig", "x", "--pfs-volume", "nfs"),
+            5,
+            "PADDLECLOUD_KUBE_PFS_VOLUME is 'nfs'; write one volume",
+        ),
+    ],
+)
+def test_up_says_what_is_wrong_with_the_choice_of_an_engine(
+    machine: Machine, words: tuple[str, ...], code: int, said: str
+) -> None:
+    assert said in machine.run("up", *words, code=code).stderr
+
+
 def test_jobs_go_on_after_down_and_kill_jobs_ends_them(machine: Machine, tmp_path: Path) -> None:
     machine.up()
     (tmp_path / "pkg").mkdir()

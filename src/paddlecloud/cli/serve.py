@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from paddlecloud.cli import local_platform, platform_life
+from paddlecloud.cli import engine_choice, local_platform, platform_life
 from paddlecloud.cli.session import Session
 from paddlecloud.forms.go_flags import Flag, Kind
 
@@ -19,6 +19,7 @@ left in secrets/bootstrap-token of the state folder.
 
 Examples:
   paddlecloud serve --host 0.0.0.0 --port 8000 --account admin
+  paddlecloud serve --engine kubernetes --kubeconfig ~/.kube/config --image you/paddle:2.6
 """
 FLAGS = (
     Flag(
@@ -33,6 +34,7 @@ FLAGS = (
     Flag(("--state",), value="FOLDER", meaning="state folder (default ~/.paddlecloud)"),
     Flag(("--tls",), Kind.BOOL, meaning="serve https, with a CA of the platform's own"),
     Flag(("--account",), value="NAME", meaning="make this administrator on the first start"),
+    *engine_choice.FLAGS,
 )
 
 
@@ -44,6 +46,7 @@ def run(session: Session) -> int:
         port=session.parsed.number("port") if "port" in session.parsed else None,
         account=session.parsed.text("account"),
     )
+    engine_choice.to_environment(session.parsed)
     if session.parsed.switch("tls"):
         os.environ["PADDLECLOUD_TLS"] = "1"
     session.flush()

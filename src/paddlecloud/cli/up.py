@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from paddlecloud.cli import local_platform, platform_life
+from paddlecloud.cli import engine_choice, local_platform, platform_life
 from paddlecloud.cli.local_platform import Running
 from paddlecloud.cli.session import Session
 from paddlecloud.cli.status import platform_line
@@ -32,6 +32,7 @@ Examples:
   paddlecloud up
   paddlecloud up --port 8001 --state ./state
   paddlecloud up --tls --host 0.0.0.0
+  paddlecloud up --engine kubernetes --kubeconfig ~/.kube/config --image you/paddle:2.6
 """
 FLAGS = (
     Flag(
@@ -46,6 +47,7 @@ FLAGS = (
     Flag(("--state",), value="FOLDER", meaning="state folder (default ~/.paddlecloud)"),
     Flag(("--tls",), Kind.BOOL, meaning="serve https, with a CA of the platform's own"),
     Flag(("--foreground",), Kind.BOOL, meaning="stay attached, log here; Ctrl-C stops all"),
+    *engine_choice.FLAGS,
 )
 NEXT = 'paddlecloud submit --mode single -entry "python train.py" ./my_package'
 
@@ -61,6 +63,7 @@ def run(session: Session) -> int:
     if found is not None:
         _say_what_does_not_apply(session, found)
         return _greet(session, found, config, path, is_new=False)
+    engine_choice.to_environment(session.parsed)
     is_detached = not session.parsed.switch("foreground")
     command = platform_life.server_command(
         state=state,
@@ -98,6 +101,7 @@ def _pass_on_term(child: Popen[bytes]) -> None:
 def _say_what_does_not_apply(session: Session, found: Running) -> None:
     """A running platform keeps the address it has."""
     asked = [f"--{key}" for key in ("port", "host", "tls") if key in session.parsed]
+    asked += [f"--{key}" for key in engine_choice.given(session.parsed)]
     port = session.parsed.number("port")
     if asked and not (asked == ["--port"] and found.endpoint.endswith(f":{port}")):
         session.note(

@@ -13,12 +13,14 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from paddlecloud.core.errors import InvalidInput
 from paddlecloud.engines.protocols import Engine
 
 KINDS = {
     "local": "paddlecloud.engines.local.engine:LocalEngine",
+    "kubernetes": "paddlecloud.engines.kubernetes.engine:KubernetesEngine",
     "fake": "paddlecloud.testing.engines:FakeEngine",  # for tests; never imported otherwise
 }
 
@@ -51,11 +53,18 @@ class Registry:
         return engine
 
 
-def make_engine(kind: str, cluster: str, state_dir: Path, runtimes: Mapping[str, Path]) -> Engine:
+def make_engine(
+    kind: str,
+    cluster: str,
+    state_dir: Path,
+    runtimes: Mapping[str, Path],
+    kubernetes: Mapping[str, Any] | None = None,
+) -> Engine:
     """An engine that has not been started. `runtimes` may change while the engine lives.
 
-    Besides the words of `KINDS`, `package.module:factory` names an engine from elsewhere; it is
-    called with the keywords cluster, state_dir and runtimes.
+    `kubernetes` are fields of `KubernetesConfig`, for that engine alone. Besides the words of
+    `KINDS`, `package.module:factory` names an engine from elsewhere; it is called with the keywords
+    cluster, state_dir and runtimes.
     """
     if kind == "local":
         from paddlecloud.engines.local.config import LocalConfig
@@ -65,6 +74,15 @@ def make_engine(kind: str, cluster: str, state_dir: Path, runtimes: Mapping[str,
             LocalConfig(
                 state_dir=state_dir, pfs_root=state_dir / "pfs", cluster=cluster, runtimes=runtimes
             )
+        )
+    if kind == "kubernetes":
+        from paddlecloud.engines.kubernetes.config import KubernetesConfig
+        from paddlecloud.engines.kubernetes.engine import KubernetesEngine
+
+        # A folder of its own: a state folder may have been a local engine's before.
+        folder = state_dir / "kubernetes"
+        return KubernetesEngine(
+            KubernetesConfig(state_dir=folder, cluster=cluster, **(kubernetes or {}))
         )
     module, _, factory = KINDS.get(kind, kind).partition(":")
     if not factory:

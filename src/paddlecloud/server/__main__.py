@@ -1,4 +1,4 @@
-"""`python -m paddlecloud.server`: one process with the API, the pages and the embedded engine."""
+"""`python -m paddlecloud.server`: one process with the API, the pages and the engine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--state", help="state directory (PADDLECLOUD_HOME, ~/.paddlecloud)")
     parser.add_argument("--host", help="address to listen on (PADDLECLOUD_HOST, 127.0.0.1)")
     parser.add_argument("--port", help="port to listen on, 0 = any free (PADDLECLOUD_PORT, 8000)")
-    parser.add_argument("--engine", help="local or fake (PADDLECLOUD_ENGINE, local)")
+    parser.add_argument("--engine", help="local or kubernetes (PADDLECLOUD_ENGINE, local)")
+    parser.add_argument("--kubeconfig", help="the cluster (PADDLECLOUD_KUBECONFIG)")
     parser.add_argument("--cluster", help="name of the cluster (PADDLECLOUD_CLUSTER, local)")
     parser.add_argument(
         "--bootstrap-account",
@@ -35,6 +36,7 @@ def _to_environment(arguments: argparse.Namespace) -> None:
         ("port", "PADDLECLOUD_PORT"),
         ("engine", "PADDLECLOUD_ENGINE"),
         ("cluster", "PADDLECLOUD_CLUSTER"),
+        ("kubeconfig", "PADDLECLOUD_KUBECONFIG"),
     ):
         value = getattr(arguments, name)
         if value is not None:

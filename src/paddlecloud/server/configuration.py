@@ -7,14 +7,17 @@ into the same variables first, so there is one source.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from paddlecloud.core.errors import InvalidInput
 from paddlecloud.core.resources import BadQuantity, parse_memory
+from paddlecloud.forms.custom_resources import GPU_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +46,26 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    kind: str = "local"  # PADDLECLOUD_ENGINE: local or fake (for tests)
+    kind: str = "local"  # PADDLECLOUD_ENGINE: local, kubernetes or fake (for tests)
     cluster: str = "local"  # PADDLECLOUD_CLUSTER: the <datacenter> of /pfs paths
     answer_within_s: float = 5.0  # PADDLECLOUD_ENGINE_TIMEOUT_S; then a request says Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """How jobs are written for a Kubernetes cluster; read by that engine alone."""
+
+    kubeconfig: Path | None = None  # PADDLECLOUD_KUBECONFIG; left out: the cluster this runs in
+    context: str = ""  # PADDLECLOUD_KUBE_CONTEXT; left out: the file's current one
+    image: str = ""  # PADDLECLOUD_KUBE_IMAGE of jobs that name none; left out: the first client's
+    # PADDLECLOUD_KUBE_PFS_VOLUME: JSON, a volume as a pod names it, with home/ and public/ in it.
+    # Left out, jobs see no files.
+    pfs_volume: Mapping[str, Any] | None = None
+    namespace_prefix: str = ""  # PADDLECLOUD_KUBE_NAMESPACE_PREFIX; left out: paddlecloud-
+    gpu_resource: str = ""  # PADDLECLOUD_KUBE_GPU; left out: nvidia.com/gpu
+    pod_security: str = "baseline"  # PADDLECLOUD_KUBE_POD_SECURITY of accounts' namespaces
+    kubectl_user: str = ""  # PADDLECLOUD_KUBE_USER, e.g. oidc:{account}; left out: nobody
+    archives_logs: bool = True  # PADDLECLOUD_KUBE_ARCHIVE=0: logs end with their pods
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +127,7 @@ class Configuration:
     storage: Storage
     listening: Listening = Listening()
     engines: Engines = Engines()
+    kubernetes: Cluster = Cluster()
     files: FileService = FileService()
     limits: Limits = Limits()
     logins: Logins = Logins()
@@ -115,6 +136,7 @@ class Configuration:
 
 
 _N = TypeVar("_N", int, float)
+_ENGINE_WORDS = {"embedded": "local"}  # what `status` calls it
 
 
 def _number(env: Mapping[str, str], name: str, default: _N, low: _N, high: _N) -> _N:
@@ -150,6 +172,58 @@ def _service_url(env: Mapping[str, str], name: str) -> str:
     return url
 
 
+_LEVELS = ("privileged", "baseline", "restricted")
+_PREFIX = re.compile(r"[a-z0-9]([a-z0-9-]{0,30})?")
+
+
+def _cluster(env: Mapping[str, str]) -> Cluster:
+    def text(name: str, default: str = "") -> str:
+        return env.get(f"PADDLECLOUD_{name}", "") or default
+
+    level = text("KUBE_POD_SECURITY", "baseline")
+    if level not in _LEVELS:
+        raise _refused("KUBE_POD_SECURITY", level, f"allowed are {', '.join(_LEVELS)}")
+    prefix = text("KUBE_NAMESPACE_PREFIX")
+    if prefix and not _PREFIX.fullmatch(prefix):
+        raise _refused("KUBE_NAMESPACE_PREFIX", prefix, "write a-z, 0-9 and '-', e.g. team-")
+    user = text("KUBE_USER")
+    if user and "{account}" not in user:
+        raise _refused("KUBE_USER", user, "write {account} where the account's name belongs")
+    gpu = text("KUBE_GPU")
+    if gpu and gpu not in GPU_NAMES:
+        raise _refused("KUBE_GPU", gpu, f"allowed are {', '.join(GPU_NAMES)}")
+    file = text("KUBECONFIG")
+    return Cluster(
+        kubeconfig=Path(file).expanduser().absolute() if file else None,
+        context=text("KUBE_CONTEXT"),
+        image=text("KUBE_IMAGE"),
+        pfs_volume=_volume(text("KUBE_PFS_VOLUME")),
+        namespace_prefix=prefix,
+        gpu_resource=gpu,
+        pod_security=level,
+        kubectl_user=user,
+        archives_logs=bool(_number(env, "PADDLECLOUD_KUBE_ARCHIVE", 1, 0, 1)),
+    )
+
+
+def _volume(text: str) -> Mapping[str, Any] | None:
+    if not text:
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or len(found) != 1 or "name" in found:
+        wanted = 'write one volume as a pod does, e.g. {"nfs": {"server": "files", "path": "/pfs"}}'
+        raise _refused("KUBE_PFS_VOLUME", text, wanted)
+    return found
+
+
+def _refused(name: str, text: str, wanted: str) -> InvalidInput:
+    variable = f"PADDLECLOUD_{name}"
+    return InvalidInput(f"{variable} is {text[:80]!r}; {wanted}", field=variable)
+
+
 def load(env: Mapping[str, str] | None = None) -> Configuration:
     """The configuration the environment describes."""
     env = os.environ if env is None else env
@@ -175,10 +249,12 @@ def load(env: Mapping[str, str] | None = None) -> Configuration:
             behind_tls_proxy=tls == "proxy",
         ),
         engines=Engines(
-            kind=env.get("PADDLECLOUD_ENGINE") or "local",
+            kind=_ENGINE_WORDS.get(env.get("PADDLECLOUD_ENGINE", ""), env.get("PADDLECLOUD_ENGINE"))
+            or "local",
             cluster=env.get("PADDLECLOUD_CLUSTER") or "local",
             answer_within_s=_number(env, "PADDLECLOUD_ENGINE_TIMEOUT_S", 5.0, 0.05, 300.0),
         ),
+        kubernetes=_cluster(env),
         files=FileService(
             url=_service_url(env, "PADDLECLOUD_PFS_URL"),
             knows_secret=bool(_number(env, "PADDLECLOUD_PFS_SECRET", 0, 0, 1)),

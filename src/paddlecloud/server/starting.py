@@ -139,8 +139,29 @@ def begin_process(configuration: Configuration) -> None:
     state_dir = configuration.storage.state_dir
     runtimes = Runtimes(state_dir, Path(sys.prefix))
     chosen = configuration.engines
-    engine = make_engine(chosen.kind, chosen.cluster, state_dir, runtimes)
+    engine = make_engine(
+        chosen.kind, chosen.cluster, state_dir, runtimes, _for_kubernetes(configuration)
+    )
     process.begin(process.Process(configuration, Registry(engine), runtimes, Feeder()))
+
+
+def _for_kubernetes(configuration: Configuration) -> dict[str, object]:
+    """Fields of the engine's configuration; what was not said keeps the engine's own default."""
+    chosen = configuration.kubernetes
+    said: dict[str, object] = {
+        "kubeconfig": chosen.kubeconfig,
+        "context": chosen.context,
+        "image": chosen.image,
+        "pfs_volume": chosen.pfs_volume,
+        "namespace_prefix": chosen.namespace_prefix,
+        "gpu_resource": chosen.gpu_resource,
+        "kubectl_user": chosen.kubectl_user,
+    }
+    return {
+        **{name: value for name, value in said.items() if value},
+        "pod_security": chosen.pod_security,
+        "archive_logs": chosen.archives_logs,
+    }
 
 
 def write_run_file(path: Path, facts: dict[str, object]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from paddlecloud.core.errors import InvalidInput
-from paddlecloud.server.configuration import Storage, load
+from paddlecloud.server.configuration import Cluster, Storage, load
 from paddlecloud.server.database import settings_for
 
 
@@ -62,6 +62,13 @@ def test_reads_every_variable() -> None:
         ("PADDLECLOUD_PFS_SECRET", "yes"),
         ("PADDLECLOUD_STORAGE_BYTES", "100GB"),
         ("PADDLECLOUD_STORAGE_FILES", "many"),
+        ("PADDLECLOUD_KUBE_PFS_VOLUME", "nfs"),
+        ("PADDLECLOUD_KUBE_PFS_VOLUME", '{"name": "x", "emptyDir": {}}'),
+        ("PADDLECLOUD_KUBE_NAMESPACE_PREFIX", "Team_"),
+        ("PADDLECLOUD_KUBE_GPU", "nvidia"),
+        ("PADDLECLOUD_KUBE_POD_SECURITY", "strict"),
+        ("PADDLECLOUD_KUBE_USER", "oidc"),
+        ("PADDLECLOUD_KUBE_ARCHIVE", "yes"),
     ],
 )
 def test_refuses_a_bad_value_by_name(name: str, value: str) -> None:
@@ -69,6 +76,40 @@ def test_refuses_a_bad_value_by_name(name: str, value: str) -> None:
         load({name: value})
     assert refused.value.field == name
     assert value in refused.value.message
+
+
+def test_reads_how_jobs_are_written_for_a_cluster() -> None:
+    assert load({}).kubernetes == Cluster()
+    chosen = load(
+        {
+            "PADDLECLOUD_ENGINE": "kubernetes",
+            "PADDLECLOUD_KUBECONFIG": "/etc/kube",
+            "PADDLECLOUD_KUBE_CONTEXT": "prod",
+            "PADDLECLOUD_KUBE_IMAGE": "you/paddle:1",
+            "PADDLECLOUD_KUBE_PFS_VOLUME": '{"nfs": {"server": "files", "path": "/pfs"}}',
+            "PADDLECLOUD_KUBE_NAMESPACE_PREFIX": "team-",
+            "PADDLECLOUD_KUBE_GPU": "amd.com/gpu",
+            "PADDLECLOUD_KUBE_POD_SECURITY": "restricted",
+            "PADDLECLOUD_KUBE_USER": "oidc:{account}",
+            "PADDLECLOUD_KUBE_ARCHIVE": "0",
+        }
+    )
+    assert chosen.engines.kind == "kubernetes"
+    assert chosen.kubernetes == Cluster(
+        Path("/etc/kube"),
+        "prod",
+        "you/paddle:1",
+        {"nfs": {"server": "files", "path": "/pfs"}},
+        "team-",
+        "amd.com/gpu",
+        "restricted",
+        "oidc:{account}",
+        False,
+    )
+
+
+def test_embedded_is_another_word_for_local() -> None:
+    assert load({"PADDLECLOUD_ENGINE": "embedded"}).engines.kind == "local"
 
 
 def test_postgresql_is_one_setting() -> None:

@@ -428,5 +428,7 @@ def _ended(phase: Phase, reason: str) -> Status:
 
 
 def _tenancy(client: Client, config: KubernetesConfig) -> Homes:
-    terms = Terms(config.namespace_prefix, config.pod_security, config.gpu_resource)
+    terms = Terms(
+        config.namespace_prefix, config.pod_security, config.gpu_resource, config.kubectl_user
+    )
     return Tenancy(client, terms)

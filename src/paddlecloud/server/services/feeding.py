@@ -23,6 +23,7 @@ from paddlecloud.server.jobs.models import Job
 from paddlecloud.server.process import here
 from paddlecloud.server.services import (
     accounts,
+    finding,
     mirroring,
     moving,
     packages,
@@ -111,6 +112,9 @@ class Feeder:
     def _put(self, engine: Engine, job: Job) -> None:
         try:
             run = job_run(job)
+            if finding.is_found(run.spec) and job.run == 1:
+                self._told.add((job.id, job.run))
+                return  # somebody made it on the cluster
             if run.spec.registry:
                 registries.tell(engine, job.account_id, job.account.username)
             engine.put(run)

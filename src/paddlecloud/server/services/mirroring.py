@@ -2,8 +2,9 @@
 
 The cursor is written with the changes it covers, so nothing is lost or told twice over a crash.
 The engine is believed about what happened, within reason: a run that has ended stays ended, a job
-nobody submitted is ignored, and a cursor never goes back, unless the engine's memory is another
-one than last time (`continuity`). No polling: `watch` blocks.
+nobody submitted is ignored unless it was made on the cluster itself (`finding`), and a cursor never
+goes back, unless the engine's memory is another one than last time (`continuity`). No polling:
+`watch` blocks.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from paddlecloud.server.database import after_commit, forget_broken_connection, 
 from paddlecloud.server.exchange import decode, encode, rfc3339
 from paddlecloud.server.jobs.models import EngineCursor, Event, Job, Replica, Run
 from paddlecloud.server.process import here
-from paddlecloud.server.services import tokens
+from paddlecloud.server.services import finding, tokens
 from paddlecloud.server.services.revisions import announce, next_revision, stamp_job
 
 log = logging.getLogger(__name__)
@@ -73,8 +74,11 @@ def apply(cluster: str, after: int, changes: Sequence[Change]) -> int:
             last = change.cursor
     if not fresh:
         return after
+    job_ids = {change.job_id for change in fresh}
+    found = finding.look_for(cluster, job_ids)
     with writing():
-        rows = Job.objects.filter(id__in={change.job_id for change in fresh})
+        finding.take_up(found, cluster)
+        rows = Job.objects.filter(id__in=job_ids)
         known = {job.id: job for job in rows.only("account_id", "run", "deleted")}
         ours = [change for change in fresh if change.job_id in known]
         touched = _write_statuses(known, ours) | _write_events(ours)

@@ -19,7 +19,7 @@ from paddlecloud.server.database import after_commit, fetch, writing
 from paddlecloud.server.exchange import decode, encode
 from paddlecloud.server.jobs.models import Job
 from paddlecloud.server.process import here
-from paddlecloud.server.services import submitting
+from paddlecloud.server.services import new_jobs
 from paddlecloud.server.services.revisions import announce, next_revision
 from paddlecloud.wire.shapes import MoveBody
 
@@ -42,7 +42,7 @@ def move(job_id: str, by: str, body: MoveBody) -> None:
         Job.objects.filter(pk=job.id).update(moves=encode(moves).decode(), revision=revision)
         for role, index, _, host, at in found:
             words = f"{by} asked that {role}-{index} leaves {host}"
-            submitting.note(job, "MoveAsked", words, at)
+            new_jobs.note(job, "MoveAsked", words, at)
         announce(job.account_id, job.id, revision)
         feeder = here().feeder
         after_commit(lambda: feeder.look_at(job.id))

@@ -16,10 +16,12 @@ from paddlecloud.server.exchange import Request
 from paddlecloud.server.jobs.models import Job, Run
 from paddlecloud.server.process import here
 from paddlecloud.server.services import (
+    finding,
     groups,
     idempotency,
     job_rows,
     locating,
+    new_jobs,
     packages,
     submitting,
     workspaces,
@@ -44,7 +46,7 @@ def cancel(job_id: str, by: str, reason: str = "") -> None:
             return
         words = reason.strip()[:_MAX_REASON] or f"killed by {by}"
         _order(job, cancel_asked=words)
-        submitting.note(job, "KillAsked", words, time.time())
+        new_jobs.note(job, "KillAsked", words, time.time())
 
 
 def delete(job_id: str, by: str) -> None:
@@ -97,6 +99,8 @@ def _next_run(job_id: str, by: str) -> Job:
         )
     submitting.check_name_free(job.account_id, job.name)
     groups.check_rerun(job)
+    spec = jobspec.from_json(request_spec(job))
+    finding.check_rerun(job.name, spec)
     package = job.package
     if job.package_digest:
         if not packages.exists(job.account_id, job.package_digest):
@@ -110,7 +114,7 @@ def _next_run(job_id: str, by: str) -> Job:
         "phase": Phase.SUBMITTED.value,
         "live": True,
         "reason": "",
-        "counts": submitting.first_counts(jobspec.from_json(request_spec(job))),
+        "counts": new_jobs.first_counts(spec),
         "failure": "null",
         "granted": 0,
         "restarts": 0,
@@ -133,7 +137,7 @@ def _next_run(job_id: str, by: str) -> Job:
         package=package,
         submitted_at=now,
     )
-    submitting.note(job, "Rerun", f"run {job.run} asked for by {by}", now)
+    new_jobs.note(job, "Rerun", f"run {job.run} asked for by {by}", now)
     announce(job.account_id, job.id, job.revision)
     return job
 

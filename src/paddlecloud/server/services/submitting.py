@@ -15,12 +15,9 @@ from typing import Any
 
 from django.db import IntegrityError
 
-from paddlecloud.core import jobspec
 from paddlecloud.core.errors import CannotFit, Conflict, Fault, InvalidInput
-from paddlecloud.core.jobspec import JobSpec, Role
+from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.core.names import JOB_ID_BYTES, new_job_id
-from paddlecloud.core.phases import Phase
-from paddlecloud.core.resources import format_cpu, format_memory
 from paddlecloud.engines.protocols import Engine
 from paddlecloud.engines.registry import may_serve_second_account
 from paddlecloud.forms import rest_v1, tenant_objects
@@ -28,22 +25,23 @@ from paddlecloud.scheduling.plan import never_fits_quota
 from paddlecloud.server.accounts.models import Account
 from paddlecloud.server.authentication import Principal
 from paddlecloud.server.database import writing
-from paddlecloud.server.exchange import Request, encode
-from paddlecloud.server.jobs.models import Event, Job, Run
+from paddlecloud.server.exchange import Request
+from paddlecloud.server.jobs.models import Job
 from paddlecloud.server.process import here
 from paddlecloud.server.services import (
     algorithms,
+    finding,
     groups,
     idempotency,
     job_rows,
     locating,
+    new_jobs,
     packages,
     quotas,
     registries,
-    sharing,
     workspaces,
 )
-from paddlecloud.server.services.revisions import announce, next_revision
+from paddlecloud.server.services.revisions import announce
 from paddlecloud.wire.job_words import GROUP
 from paddlecloud.wire.pfspath import PfsPath
 
@@ -79,6 +77,8 @@ def read_spec(caller: Principal, body: dict[str, Any], *, needs_package: bool = 
         spec = replace(tenant_objects.parse(body), cluster=process.engines.default.cluster)
     else:
         spec = rest_v1.parse(body, default_cluster=process.engines.default.cluster)
+    if finding.is_found(spec):
+        raise InvalidInput(f"{finding.MADE_WITH} is the platform's own", field="annotations")
     engine = process.engines.engine(spec.cluster)
     _check_alone(engine)
     if engine.kind != KUBERNETES:  # there a runtime is an image, and only a node can judge it
@@ -161,33 +161,6 @@ def _settle_package(caller: Principal, spec: JobSpec) -> JobSpec:
 # --- the rows --------------------------------------------------------------------------------
 
 
-def wish_v1(spec: JobSpec) -> dict[str, Any]:
-    """An entry of seed 004's job list."""
-    trainer, servers = spec.trainers, spec.role(Role.PSERVER)
-
-    def cpu(milli: int) -> int | str:
-        return milli // 1000 if milli % 1000 == 0 else format_cpu(milli)
-
-    return {
-        "name": spec.name,
-        "job_package": spec.package,
-        "parallelism": trainer.replicas,
-        "cpu": cpu(trainer.resources.cpu_milli),
-        "gpu": trainer.resources.gpu,
-        "memory": format_memory(trainer.resources.memory_bytes),
-        "pservers": servers.replicas if servers else 0,
-        "pscpu": cpu(servers.resources.cpu_milli) if servers else 0,
-        "psmemory": format_memory(servers.resources.memory_bytes) if servers else "0",
-        "topology": spec.topology,
-        "entry": spec.entry,
-    }
-
-
-def first_counts(spec: JobSpec) -> str:
-    none = {"running": 0, "succeeded": 0, "failed": 0}
-    return encode({r.role.value: {"wanted": r.replicas, **none} for r in spec.roles}).decode()
-
-
 def name_taken(name: str, is_stopping: bool) -> Conflict:
     doing = "is still being stopped" if is_stopping else "is live"
     return Conflict(
@@ -208,52 +181,15 @@ def _commit(request: Request, spec: JobSpec) -> Job:
     caller = request.caller
     check_name_free(caller.account_id, spec.name)
     now = time.time()
-    total = spec.resources_at(spec.trainers.replicas)
-    job = Job(
-        id=new_job_id(os.urandom(JOB_ID_BYTES)),
-        account=Account.objects.get(pk=caller.account_id),
-        group_id=groups.id_of(spec.group),
-        cluster=spec.cluster,
-        name=spec.name,
-        spec=encode(jobspec.to_json(spec)).decode(),
-        wish_v1=encode(wish_v1(spec)).decode(),
-        phase=Phase.SUBMITTED.value,
-        counts=first_counts(spec),
-        max_restarts=spec.restart.max_restarts,
-        mode=spec.mode.value,
-        priority=int(spec.priority),
-        cpu_milli=total.cpu_milli,
-        memory_bytes=total.memory_bytes,
-        gpu=total.gpu,
-        package=spec.package,
-        package_digest=spec.package_digest,
-        algorithm=algorithms.named_by(spec),
-        submitted_at=now,
-        revision=next_revision(),
-    )
+    account = Account.objects.get(pk=caller.account_id)
+    job = new_jobs.row_of(spec, new_job_id(os.urandom(JOB_ID_BYTES)), account, now)
     try:
-        job.save(force_insert=True)
+        new_jobs.insert(job, spec)
     except IntegrityError:  # another server process was quicker
         raise name_taken(spec.name, False) from None
-    Run.objects.create(
-        job=job,
-        run=1,
-        phase=job.phase,
-        counts=job.counts,
-        package=job.package,
-        submitted_at=now,
-    )
-    sharing.share(job, spec)
-    note(job, "Submitted", f"submitted by {caller.name}", now)
+    new_jobs.note(job, "Submitted", f"submitted by {caller.name}", now)
     if unused := registries.unused_note(spec, here().engines.engine(spec.cluster)):
-        note(job, "RegistryUnused", unused, now)
+        new_jobs.note(job, "RegistryUnused", unused, now)
     idempotency.keep(request, 201, job_id=job.id)
     announce(caller.account_id, job.id, job.revision)
     return job
-
-
-def note(job: Job, reason: str, message: str, at: float) -> None:
-    """An event of the server's own. Call inside `writing()`."""
-    Event.objects.create(
-        job=job, run=job.run, at=at, reason=reason, message=message, severity="Normal"
-    )
