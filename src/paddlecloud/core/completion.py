@@ -2,12 +2,13 @@
 
 A run succeeds when its trainers have; parameter servers, masters and heter workers serve the
 trainers, so their own exit decides nothing once the trainers are done. What we stopped ourselves
-is neither a success nor a failure.
+is neither a success nor a failure. A fault-tolerant job may be done without some of its trainers
+(`restart.given_up`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from paddlecloud.core.jobspec import JobSpec, Role
 from paddlecloud.core.observed import ReplicaObserved, ReplicaState
@@ -60,11 +61,14 @@ def has_failed(seen: ReplicaObserved) -> bool:
     )
 
 
-def trainers_are_done(latest: dict[tuple[Role, int], ReplicaObserved], trainers: int) -> bool:
-    return trainers > 0 and all(
-        (Role.TRAINER, index) in latest and ended_well(latest[(Role.TRAINER, index)])
-        for index in range(trainers)
-    )
+def trainers_are_done(
+    latest: dict[tuple[Role, int], ReplicaObserved],
+    trainers: int,
+    without: Container[tuple[Role, int]] = (),
+) -> bool:
+    slots = [(Role.TRAINER, index) for index in range(trainers)]
+    done = [slot for slot in slots if slot in latest and ended_well(latest[slot])]
+    return bool(done) and all(slot in done or slot in without for slot in slots)
 
 
 def first_failure(replicas: Sequence[ReplicaObserved]) -> ReplicaObserved | None:

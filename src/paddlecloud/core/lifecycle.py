@@ -68,9 +68,14 @@ def _verdict(
     latest: dict[tuple[Role, int], ReplicaObserved],
     now: float,
 ) -> _Verdict | None:
-    if completion.trainers_are_done(latest, grant.trainers):
-        return _Verdict(Phase.SUCCEEDED, "", Event("Succeeded", "all trainers ended well"))
+    without = restart.given_up(spec, observed.replicas, observed.moves)
+    if completion.trainers_are_done(latest, grant.trainers, without):
+        words = "all trainers ended well" if not without else "the trainers it had left ended well"
+        return _Verdict(Phase.SUCCEEDED, "", Event("Succeeded", words))
     fatal = restart.fatal(spec, observed.replicas, observed.moves)
+    trainers = {(Role.TRAINER, index) for index in range(grant.trainers)}
+    if fatal is None and trainers and trainers <= without:
+        fatal = max((latest[slot] for slot in trainers), key=lambda seen: seen.ended_at or 0.0)
     deadline = _deadline(spec, observed)
     if fatal is not None and (deadline is None or (fatal.ended_at or 0.0) <= deadline):
         words = describe_end(fatal)
@@ -167,8 +172,9 @@ def _run(
         Stop(seen.key, spec.grace_s, "the job shrank") for seen in surplus if not seen.stopping
     ]
     away = moving.ordered_away(observed.moves, latest)
+    without = restart.given_up(spec, observed.replicas, observed.moves)
     gang_down = _gang_is_down(spec, wanted, latest, away)
-    events: list[Event] = []
+    events = [_given_up(latest[slot]) for slot in sorted(without)]
     wake: list[float] = []
     if gang_down:
         actions += _restart_gang(job_id, run, spec, observed, wanted, latest, now, events, wake)
@@ -181,13 +187,17 @@ def _run(
         slot in latest
         and (latest[slot].state == ReplicaState.RUNNING or completion.ended_well(latest[slot]))
         for slot in wanted
+        if slot not in without
     )
     phase = Phase.RUNNING if ready else Phase.STARTING
     if ready:
-        count = len(wanted)
+        count = len([slot for slot in wanted if slot not in without])
         words = f"all {count} replicas run" if count > 1 else "its one replica runs"
         events.append(Event("Running", words))
     reason = "" if ready else _starting_reason(wanted, latest, gang_down)
+    if ready and without:
+        names = ", ".join(f"{role.value}-{index}" for role, index in sorted(without)[:3])
+        reason = f"goes on without {names}" + (" …" if len(without) > 3 else "")
     status = _status(spec, grant, observed, phase, reason)
     return Decision(tuple(actions), status, tuple(events), min(wake, default=None))
 
@@ -280,6 +290,11 @@ def _moved(seen: ReplicaObserved, host: str, attempt: int) -> Event:
     return Event("Moved", f"{words} (no restart is counted)", replica=seen.key.short)
 
 
+def _given_up(seen: ReplicaObserved) -> Event:
+    words = f"{describe_end(seen)}; it is not started again, the job goes on without it"
+    return Event("GivenUp", words, Severity.WARNING, seen.key.short)
+
+
 def _restarting(
     spec: JobSpec, observed: Observed, failed: ReplicaObserved, what: str, attempt: int
 ) -> Event:
@@ -315,6 +330,7 @@ def _start_missing(
 ) -> list[Action]:
     actions: list[Action] = []
     away = moving.ordered_away(observed.moves, latest)
+    without = restart.given_up(spec, observed.replicas, observed.moves)
     for role, index in wanted:
         seen = latest.get((role, index))
         if seen is None:
@@ -326,7 +342,7 @@ def _start_missing(
                 actions.append(Start(ReplicaKey(job_id, run, role, index, attempt)))
             elif not seen.stopping:
                 actions.append(Stop(seen.key, spec.grace_s, f"it has to leave {host}"))
-        elif completion.has_failed(seen):
+        elif completion.has_failed(seen) and (role, index) not in without:
             left = _backoff_left(spec, observed, [seen], now)
             if left > 0:
                 wake.append(left)

@@ -5,13 +5,16 @@ parameter-server job a trainer restarts alone, since its peers only share the se
 server takes its shard of the model with it, so then everybody restarts. One budget per run counts
 incidents: several ranks of a gang dying of one cause are one incident, and what a user's order to
 move a replica brings about (`moving`) is none.
+
+A fault-tolerant job with parameter servers goes on while one of its trainers lives: a trainer that
+may not be started again is given up, and costs the job nothing but its share of the work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from paddlecloud.core.completion import has_failed
+from paddlecloud.core.completion import has_failed, latest_attempts
 from paddlecloud.core.jobspec import JobSpec, Mode, RestartRule, Role
 from paddlecloud.core.moving import is_in_the_wake
 from paddlecloud.core.observed import Move, ReplicaObserved
@@ -58,12 +61,12 @@ def fatal(
     spec: JobSpec, replicas: Sequence[ReplicaObserved], moves: Sequence[Move] = ()
 ) -> ReplicaObserved | None:
     """The failure that ends the run: not to be retried, or one more than the budget allows."""
-    failed = sorted(
-        _counted(spec, replicas, moves),
-        key=lambda seen: (seen.ended_at or 0.0, seen.key),
-    )
+    failed = _in_order(_counted(spec, replicas, moves))
+    if spec.fault_tolerant:
+        serving = [n for n, seen in enumerate(failed, start=1) if not _is_spare(spec, seen)]
+        failed = failed[: max(serving, default=0)]  # what came after only cost trainers
     for seen in failed:
-        if not may_retry(spec.restart, seen):
+        if not may_retry(spec.restart, seen) and not _is_spare(spec, seen):
             return seen
     if failed and incidents(spec, failed) > spec.restart.max_restarts:
         last = failed[-1]
@@ -72,6 +75,35 @@ def fatal(
         # Peers abort in the wake of the first: name the one that started it.
         return next(seen for seen in failed if seen.key.attempt == last.key.attempt)
     return None
+
+
+def given_up(
+    spec: JobSpec, replicas: Sequence[ReplicaObserved], moves: Sequence[Move] = ()
+) -> frozenset[tuple[Role, int]]:
+    """The trainers a fault-tolerant job goes on without: not to be retried, or beyond the budget.
+
+    Failures are answered in the order they happened, so one that was answered stays answered.
+    """
+    if not spec.fault_tolerant:
+        return frozenset()
+    latest, found = latest_attempts(replicas), set()
+    failed = _in_order(_counted(spec, replicas, moves))
+    for number, seen in enumerate(failed, start=1):
+        slot = (seen.key.role, seen.key.index)
+        if not _is_spare(spec, seen) or latest[slot].key != seen.key:
+            continue
+        is_beyond = incidents(spec, failed[:number]) > spec.restart.max_restarts
+        if is_beyond or not may_retry(spec.restart, seen):
+            found.add(slot)
+    return frozenset(found)
+
+
+def _is_spare(spec: JobSpec, seen: ReplicaObserved) -> bool:
+    return spec.fault_tolerant and restarts_alone(spec, seen.key.role)
+
+
+def _in_order(failed: Iterable[ReplicaObserved]) -> list[ReplicaObserved]:
+    return sorted(failed, key=lambda seen: (seen.ended_at or 0.0, seen.key))
 
 
 def restarts_used(
