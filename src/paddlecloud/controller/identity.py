@@ -17,6 +17,7 @@ from paddlecloud.forms.custom_resources import ClusterJob, Intranet
 from paddlecloud.kube.kinds import PADDLE_JOB, Kind, kind_named
 from paddlecloud.kube.words import (
     ACCOUNT_ANNOTATION,
+    ARCHIVE_ANNOTATION,
     ATTEMPT_LABEL,
     INDEX_LABEL,
     JOB_ID_LABEL,
@@ -46,6 +47,7 @@ class Identity:
     known_as: str = ""
     platform_id: str = ""
     user: str = ""
+    is_archived: bool = False  # its pods wait until their logs are stored
 
     @property
     def job_id(self) -> str:
@@ -109,6 +111,7 @@ def identity_of(body: Json, kind: Kind = PADDLE_JOB) -> Identity:
         known_as=notes.get(JOB_NAME_ANNOTATION, ""),
         platform_id=labels.get(JOB_ID_LABEL, ""),
         user=notes.get(ACCOUNT_ANNOTATION, ""),
+        is_archived=notes.get(ARCHIVE_ANNOTATION) == "true",
     )
 
 

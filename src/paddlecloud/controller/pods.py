@@ -24,6 +24,7 @@ from paddlecloud.kube.kinds import TRAINING_JOB
 from paddlecloud.kube.words import (
     ATTEMPT_LABEL,
     INDEX_LABEL,
+    LOG_FINALIZER,
     POD_LABEL,
     PROBED_ANNOTATION,
     ROLE_ANNOTATION,
@@ -97,6 +98,8 @@ def _metadata(written: Json, job: ClusterJob, who: Identity, key: ReplicaKey, na
         **(written.get("annotations") or {}),
         ROLE_ANNOTATION: who.kind.role_word(key.role),
     }
+    if who.is_archived:
+        ours["finalizers"] = [LOG_FINALIZER]
     if scheduler_of(job) == VOLCANO:
         ours["annotations"][GROUP_ANNOTATION] = who.name
     return ours
