@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,23 +15,41 @@ from paddlecloud.core.jobspec import JobSpec, Mode, Role, RoleSpec
 from paddlecloud.core.observed import ReplicaKey
 from paddlecloud.core.phases import TERMINAL, Phase
 from paddlecloud.core.resources import Resources
+from paddlecloud.engines.kubernetes.config import KubernetesConfig
+from paddlecloud.engines.kubernetes.engine import KubernetesEngine
 from paddlecloud.engines.local.config import LocalConfig
 from paddlecloud.engines.local.engine import LocalEngine
 from paddlecloud.engines.protocols import Change, Engine, JobRun
+from tests.kube.running import RealCluster
 
 TIMEOUT_S = 60
 SMALL = Resources(100, 64 * 2**20)
 _ids = itertools.count(1)
+_accounts = itertools.count(1)
 
 
 @dataclass
 class Bench:
     """One engine, what it has told so far, and a place for jobs' files."""
 
-    make: object  # () -> Engine, on the same state each time
-    workdir: str
+    make: Callable[[], Engine]  # on the same state each time
     engine: Engine
+    pfs: Path
+    account: str = "alice"
+    keeps_apart: bool = False  # accounts have different names, as they must on a cluster
     told: list[Change] = field(default_factory=list)
+
+    @property
+    def home(self) -> str:
+        return self._home(self.account)
+
+    @property
+    def workdir(self) -> str:
+        return f"{self.home}/work"
+
+    def _home(self, account: str) -> str:
+        (self.pfs / "home" / account / "work").mkdir(parents=True, exist_ok=True)
+        return f"/pfs/local/home/{account}"
 
     def restart(self) -> None:
         self.engine.close()
@@ -75,7 +93,10 @@ class Bench:
         return self.engine.log(key, 0, 2**20).data.decode()
 
     def put(self, entry: str = "true", **changes) -> JobRun:
-        job = a_job(self.workdir, entry, **changes)
+        number = changes.get("account_id", 1)
+        is_other = self.keeps_apart and number != 1
+        account = f"{self.account}-{number}" if is_other else self.account
+        job = a_job(f"{self._home(account)}/work", entry, account=account, **changes)
         self.engine.put(job)
         return job
 
@@ -91,6 +112,7 @@ def a_job(
     least: int = -1,
     most: int = -1,
     account_id: int = 1,
+    account: str = "alice",
     run: int = 1,
     **spec,
 ) -> JobRun:
@@ -108,28 +130,22 @@ def a_job(
         grace_s=spec.pop("grace_s", 1.0),
         **spec,
     )
-    job_id = f"job-{number:016x}"
-    return JobRun(job_id, run, wish, account_id, "alice", time.time() + number / 1e3)
+    job_id = f"job-{number:08x}{number:08x}"
+    return JobRun(job_id, run, wish, account_id, account, time.time() + number / 1e3)
 
 
-KINDS = ["plain", pytest.param("bwrap", marks=pytest.mark.needs("bubblewrap"))]
+EMBEDDED = ["plain", pytest.param("bwrap", marks=pytest.mark.needs("bubblewrap"))]
+KINDS = [*EMBEDDED, pytest.param("kubernetes", marks=pytest.mark.needs("kube", "node"))]
 
 
 @contextmanager
-def running(kind: str, tmp_path: Path) -> Iterator[Bench]:
-    """An engine of that kind; all its jobs are ended when the test is over."""
-    home = tmp_path / "pfs" / "home" / "alice"
-    (home / "work").mkdir(parents=True)
-    (tmp_path / "pfs" / "public").mkdir()
-    config = LocalConfig(
-        state_dir=tmp_path,
-        pfs_root=tmp_path / "pfs",
-        sandbox="none" if kind == "plain" else "bwrap",
-        gpus=4,
-    )
-    engine = LocalEngine(config)
-    engine.start()
-    bench = Bench(lambda: LocalEngine(config), "/pfs/local/home/alice/work", engine)
+def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    """An engine of the kind the test was asked for; all its jobs are ended when it is over."""
+    if request.param == "kubernetes":
+        bench = _on_cluster(request.getfixturevalue("operated_cluster"), tmp_path)
+    else:
+        bench = _on_this_machine(request.param, tmp_path)
+    bench.engine.start()
     yield bench
     for record in bench.engine.snapshot().jobs:
         bench.engine.cancel(record.job_id, 1, "test is over")
@@ -138,3 +154,34 @@ def running(kind: str, tmp_path: Path) -> Iterator[Bench]:
     while bench.engine.snapshot().jobs and time.monotonic() < deadline:
         bench.read(0.5)
     bench.engine.close()
+
+
+def _on_this_machine(kind: str, tmp_path: Path) -> Bench:
+    pfs = tmp_path / "pfs"
+    (pfs / "public").mkdir(parents=True)
+    (pfs / "home" / "alice" / "work").mkdir(parents=True)
+    config = LocalConfig(
+        state_dir=tmp_path,
+        pfs_root=pfs,
+        sandbox="none" if kind == "plain" else "bwrap",
+        gpus=4,
+    )
+    return Bench(lambda: LocalEngine(config), LocalEngine(config), pfs)
+
+
+def _on_cluster(cluster: RealCluster, tmp_path: Path) -> Bench:
+    """An account, and so a namespace, for this test alone."""
+    account = f"alice{next(_accounts)}"
+    pfs = cluster.shared / account
+    (pfs / "public").mkdir(parents=True)
+    config = KubernetesConfig(
+        state_dir=tmp_path / "engine",
+        cluster="local",
+        kubeconfig=cluster.kubeconfig,
+        image=cluster.image,
+        pfs_volume={"hostPath": {"path": str(pfs), "type": "Directory"}},
+        pod_security="privileged",
+    )
+    return Bench(
+        lambda: KubernetesEngine(config), KubernetesEngine(config), pfs, account, keeps_apart=True
+    )

@@ -1,4 +1,4 @@
-"""A file store on every kind of storage it may stand on."""
+"""A file store on every kind of storage it may stand on; a cluster for the engine of one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.kube import running
+from tests.kube.running import RealCluster
 from tests.possible import skip_unless_possible
 from tests.storing import Bench, little_disk
 
@@ -43,3 +45,18 @@ def bench(root: Path) -> Iterator[Bench]:
     bench = Bench(root)
     yield bench
     bench.store.close()
+
+
+@pytest.fixture(scope="session")
+def operated_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
+    """A cluster with one real node that says it has four cards, and one operator for all of it."""
+    with running.real_cluster(lambda: tmp_path_factory.mktemp("real")) as cluster:
+        cards = {"nvidia.com/gpu": "4"}
+        cluster.client().patch(
+            f"/api/v1/nodes/{cluster.node}/status",
+            {"status": {"capacity": cards, "allocatable": cards}},
+        )
+        log = tmp_path_factory.mktemp("operator") / "operator.log"
+        with running.operator(cluster, log) as operator:
+            yield cluster
+        assert [row for row in operator.lines if row["level"] == "error"] == []

@@ -22,7 +22,7 @@ TWO = replace(SMALL, gpu=2)
 
 @pytest.fixture(params=KINDS)
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    with running(request.param, tmp_path) as started:
+    with running(request, tmp_path) as started:
         started.engine.set_groups(CARDS)
         yield started
 
@@ -48,7 +48,8 @@ def test_a_borrower_stops_for_the_owner_and_goes_on_afterwards(bench):
     told = bench.phases(borrower)
     assert told.index(Phase.PREEMPTED) < told.index(Phase.QUEUED) < len(told) - 1
     assert said(bench, borrower, "Preempted") == [
-        f"preempted: group owners takes its guarantee back for {owner.spec.name} (alice); "
+        "preempted: group owners takes its guarantee back for "
+        f"{owner.spec.name} ({owner.account}); "
         "it goes back to the queue with its age"
     ]
     assert again.status.restarts == 0

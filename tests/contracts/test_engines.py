@@ -25,7 +25,7 @@ from tests.engine_bench import KINDS, SMALL, TIMEOUT_S, Bench, a_job, running
 
 @pytest.fixture(params=KINDS)
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    with running(request.param, tmp_path) as started:
+    with running(request, tmp_path) as started:
         yield started
 
 
@@ -300,7 +300,7 @@ def test_a_user_may_have_python_buffer(bench):
 
 
 def test_a_missing_working_directory_is_a_start_failure(bench):
-    job = a_job("/pfs/local/home/alice/nowhere", "true")
+    job = a_job(f"{bench.home}/nowhere", "true")
     bench.engine.put(job)
     end = bench.end(job)
     assert end.status.phase == Phase.FAILED

@@ -19,7 +19,7 @@ SLEEPS = "trap 'exit 0' TERM; echo attempt $PADDLECLOUD_ATTEMPT; sleep 1000 & wa
 
 @pytest.fixture(params=KINDS)
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    with running(request.param, tmp_path) as started:
+    with running(request, tmp_path) as started:
         yield started
 
 

@@ -65,12 +65,17 @@ class Orders:
         body = rendering.custom_resource(job, self._config, namespace)
         kind = kind_named(body["kind"]) or PADDLE_JOB
         with answered(f"{job.spec.name} could not be given to the cluster"):
+            hidden = rendering.secret(job, body)
+            if hidden is not None:
+                # Before the object: a kubelet that misses it looks again only after 10 s.
+                self._create_or_find(collection("v1", "secrets", namespace), hidden)
             made = self._find_or_create(job, body, kind.api_version, kind.plural)
             self._learn((kind.name, namespace, body["metadata"]["name"]), made)
-            hidden = rendering.secret(job, {**made, "kind": kind.name})
+            made = {**made, "kind": kind.name, "apiVersion": kind.api_version}
             if hidden is not None:
-                self._create_or_find(collection("v1", "secrets", namespace), hidden)
-        return {"kind": kind.name, **made}
+                path = member("v1", "secrets", namespace, hidden["metadata"]["name"])
+                self._client.patch(path, rendering.owned_patch(made))
+        return made
 
     def _find_or_create(self, job: JobRun, body: Json, version: str, plural: str) -> Json:
         namespace, name = body["metadata"]["namespace"], body["metadata"]["name"]
@@ -115,7 +120,12 @@ class Orders:
 
     def cancel(self, entry: Entry, reason: str) -> bool:
         """False: there is no such object."""
-        return self._change(entry, lambda _: rendering.cancel_patch(reason), "be killed")
+
+        def patch(body: Json) -> Json | None:
+            notes = body["metadata"].get("annotations") or {}
+            return None if words.CANCEL_ANNOTATION in notes else rendering.cancel_patch(reason)
+
+        return self._change(entry, patch, "be killed")
 
     def move(self, entry: Entry, moves: Sequence[Move]) -> bool:
         def patch(body: Json) -> Json | None:
@@ -218,10 +228,10 @@ def group_body(group: Group, namespaces: Sequence[str]) -> Json:
 
 def amounts(quota: Quota) -> Json:
     """In quantities of Kubernetes; what is not limited is left out."""
-    found = {
+    found: Json = {
         "cpu": None if quota.cpu_milli is None else format_cpu(quota.cpu_milli),
         "memory": None if quota.memory_bytes is None else format_memory(quota.memory_bytes),
-        "gpu": None if quota.gpu is None else str(quota.gpu),
-        "replicas": None if quota.replicas is None else str(quota.replicas),
+        "gpu": quota.gpu,
+        "replicas": quota.replicas,
     }
     return {name: value for name, value in found.items() if value is not None}

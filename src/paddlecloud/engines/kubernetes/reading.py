@@ -232,7 +232,8 @@ def phase_of(body: Json, replicas: Sequence[ReplicaObserved]) -> Phase:
         return Phase(exact)
     kind = next((kind for kind in KINDS if kind.name == body.get("kind")), PADDLE_JOB)
     phase = kind.phase_of(body)
-    if phase == Phase.QUEUED and any(one.alive for one in replicas):
+    latest = completion.latest_attempts(replicas).values()
+    if phase == Phase.QUEUED and any(not one.stopping for one in latest):
         return Phase.STARTING
     return phase
 

@@ -111,30 +111,32 @@ def _say_the_group(body: Json, spec: JobSpec) -> None:
         body["spec"][key] = {**(body["spec"].get(key) or {}), **wanted}
 
 
-def secret(job: JobRun, owner: Mapping[str, Any]) -> Json | None:
-    """The run's own variables, gone with the object; None if there are none."""
+def secret(job: JobRun, body: Json) -> Json | None:
+    """The run's own variables; None if there are none. The object gets to own it: `owned_patch`."""
     if not job.secret_env:
         return None
-    metadata = owner["metadata"]
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {
-            "name": secret_name(metadata["name"]),
-            "namespace": metadata["namespace"],
-            "labels": {words.JOB_ID_LABEL: job.job_id, words.RUN_LABEL: str(job.run)},
-            "ownerReferences": [
-                {
-                    "apiVersion": owner["apiVersion"],
-                    "kind": owner["kind"],
-                    "name": metadata["name"],
-                    "uid": metadata["uid"],
-                }
-            ],
+            "name": secret_name(body["metadata"]["name"]),
+            "namespace": body["metadata"]["namespace"],
+            "labels": dict(body["metadata"]["labels"]),
         },
         "type": "Opaque",
         "stringData": dict(job.secret_env),
     }
+
+
+def owned_patch(owner: Json) -> Json:
+    """What makes something go with the object."""
+    reference = {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+    }
+    return {"metadata": {"ownerReferences": [reference]}}
 
 
 def cancel_patch(reason: str) -> Json:

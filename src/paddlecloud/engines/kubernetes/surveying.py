@@ -56,7 +56,9 @@ class Survey:
             {body["metadata"]["name"]: read_namespace(body) for body in self._view.namespaces()},
         )
         strangers = tuple(map(inventory.read_pod, self._view.strangers()))
-        return Cluster(nodes, tuple(self._live_jobs()), strangers, shares)
+        return Cluster(
+            nodes=nodes, jobs=tuple(self._live_jobs()), strangers=strangers, shares=shares
+        )
 
     def _live_jobs(self) -> list[LiveJob]:
         found = []

@@ -129,11 +129,13 @@ def test_keeps_the_runs_own_variables_in_a_secret_that_goes_with_it():
     assert "s3cret" not in json.dumps(body)
     (container,) = template_of(body)["containers"]
     assert {"secretRef": {"name": "quick-01234567.env"}} in container["envFrom"]
-    made = {**body, "metadata": {**body["metadata"], "uid": "u-1"}}
-    secret = rendering.secret(run, made)
+    secret = rendering.secret(run, body)
     assert secret is not None
+    assert secret["metadata"]["name"] == "quick-01234567.env"
     assert secret["stringData"] == {"PADDLECLOUD_TOKEN": "s3cret"}
-    assert secret["metadata"]["ownerReferences"][0]["uid"] == "u-1"
+    made = {**body, "metadata": {**body["metadata"], "uid": "u-1"}}
+    (owner,) = rendering.owned_patch(made)["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["uid"]) == ("PaddleJob", "u-1")
 
 
 def test_a_users_variable_wins_over_the_platforms():
