@@ -173,7 +173,8 @@ def test_says_why_a_job_waits(namespace, operator):
     worker = role(1)
     worker["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1000"}}
     namespace.apply(paddle_job(worker=worker))
-    until(lambda: "Insufficient cpu" in namespace.status().get("reason", ""), "the reason")
+    words = "a trainer needs 1000 cpu, the largest node has 32"
+    until(lambda: words in namespace.status().get("reason", ""), "the reason")
     assert namespace.status()["phase"] == "Pending"
 
 

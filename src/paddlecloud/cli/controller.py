@@ -35,6 +35,7 @@ FLAGS = (
     Flag(("--metrics-host",), value="ADDRESS", meaning="address for them"),
     Flag(("--lease-namespace",), value="N", meaning="where the leader's lease is kept"),
     Flag(("--no-lease",), Kind.BOOL, meaning="lead without asking; for a single operator"),
+    Flag(("--no-planner",), Kind.BOOL, meaning="make pods at once, whether there is room or not"),
     Flag(
         ("--workers",),
         Kind.INT,
@@ -66,7 +67,6 @@ def run(session: Session) -> int:
         if name in parsed:
             value = parsed.number(name) if name in ("metrics-port", "workers") else None
             command += [f"--{name}", parsed.text(name) if value is None else str(value)]
-    if parsed.switch("no-lease"):
-        command.append("--no-lease")
+    command += [f"--{name}" for name in ("no-lease", "no-planner") if parsed.switch(name)]
     session.flush()
     os.execv(command[0], command)

@@ -50,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--metrics-port", type=int, default=-1)
     run.add_argument("--lease-namespace", default="")
     run.add_argument("--no-lease", action="store_true")
+    run.add_argument("--no-planner", action="store_true")
     run.add_argument("--workers", type=int, default=8)
     run.add_argument("--datacenter", default="kubernetes")
     run.add_argument("--etcd-server", default="")
@@ -83,7 +84,7 @@ def _run(asked: argparse.Namespace) -> int:
         lease = leases.Lease(impatient, lease_namespace, COMPONENT, identity)
     client = Client(access, COMPONENT, fence=lease.holds if lease is not None else None)
     site = Site(asked.datacenter, asked.etcd_server, is_ipv6=":" in access.host)
-    settings = Settings(asked.namespace, asked.workers, site=site)
+    settings = Settings(asked.namespace, asked.workers, site=site, plans=not asked.no_planner)
     operator = Operator(client, settings, lease)
 
     def stop(number: int, frame: object) -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 
+from paddlecloud.controller import holding, podgroups
 from paddlecloud.controller.identity import Identity, Json, is_owned_by
-from paddlecloud.controller.plans import Action, Create, Delete, End, Replace
+from paddlecloud.controller.plans import PODS, Action, Create, Delete, End, Replace
 from paddlecloud.controller.remembering import written_time
 from paddlecloud.core.actions import Event
 from paddlecloud.kube.client import Client, collection, member
@@ -36,6 +37,10 @@ def merge_patch(old: Json, new: Json) -> Json:
     return patch
 
 
+def _version(plural: str) -> str:
+    return podgroups.GROUP_VERSION if plural == podgroups.POD_GROUPS else "v1"
+
+
 class NameTaken(Exception):
     """Something that is not of this job has a name this job needs."""
 
@@ -53,7 +58,8 @@ class Actor:
                 case Create(plural, body):
                     self._create(who, plural, body)
                 case Replace(plural, body):
-                    path = member("v1", plural, who.namespace, body["metadata"]["name"])
+                    name = body["metadata"]["name"]
+                    path = member(_version(plural), plural, who.namespace, name)
                     self._learn(plural, self._client.replace(path, body))
                 case Delete(plural, name, uid):
                     self._delete(who, plural, name, uid)
@@ -62,12 +68,12 @@ class Actor:
 
     def _create(self, who: Identity, plural: str, body: Json) -> None:
         try:
-            made = self._client.create(collection("v1", plural, who.namespace), body)
+            made = self._client.create(collection(_version(plural), plural, who.namespace), body)
         except Refused as error:
             if not error.is_taken:
                 raise
             name = body["metadata"]["name"]
-            made = self._client.get(member("v1", plural, who.namespace, name))
+            made = self._client.get(member(_version(plural), plural, who.namespace, name))
             if not is_owned_by(made, who.uid):
                 raise NameTaken(f"{plural} {name} exists and is not of this job") from None
         else:
@@ -76,10 +82,22 @@ class Actor:
 
     def _delete(self, who: Identity, plural: str, name: str, uid: str) -> None:
         try:
-            self._client.delete(member("v1", plural, who.namespace, name), uid=uid)
+            self._client.delete(member(_version(plural), plural, who.namespace, name), uid=uid)
             self.deleted += 1
         except Refused as error:
             if not (error.is_missing or error.is_outdated):
+                raise
+
+    def let_go(self, pod: Json) -> None:
+        """Take our finalizer from a pod, if nobody has changed the pod meanwhile."""
+        name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+        version = pod["metadata"]["resourceVersion"]
+        change = {"resourceVersion": version, "finalizers": holding.without(pod)}
+        path = member("v1", PODS, namespace, name)
+        try:
+            self._learn(PODS, self._client.patch(path, {"metadata": change}))
+        except Refused as error:
+            if not error.is_missing:
                 raise
 
     def _end(self, who: Identity, name: str, uid: str, reason: str) -> None:
@@ -109,17 +127,27 @@ class Actor:
 
     def tell(self, who: Identity, event: Event, generation: int, now: float) -> None:
         """Once per job, generation and text: the name of an event is made of them."""
-        text = f"{who.uid} {generation} {event.reason} {event.message}"
+        about = {
+            "apiVersion": who.kind.api_version,
+            "kind": who.kind.name,
+            "namespace": who.namespace,
+            "name": who.name,
+            "uid": who.uid,
+        }
+        self._tell(about, event, generation, now)
+
+    def tell_of_pod(self, pod: Json, event: Event, now: float) -> None:
+        metadata = pod["metadata"]
+        about = {key: metadata[key] for key in ("namespace", "name", "uid")}
+        self._tell({"apiVersion": "v1", "kind": "Pod", **about}, event, 0, now)
+
+    def _tell(self, about: Json, event: Event, generation: int, now: float) -> None:
+        text = f"{about['uid']} {generation} {event.reason} {event.message}"
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        namespace = about["namespace"]
         body = {
-            "metadata": {"name": f"{who.name}.{digest}", "namespace": who.namespace},
-            "involvedObject": {
-                "apiVersion": who.kind.api_version,
-                "kind": who.kind.name,
-                "namespace": who.namespace,
-                "name": who.name,
-                "uid": who.uid,
-            },
+            "metadata": {"name": f"{about['name']}.{digest}", "namespace": namespace},
+            "involvedObject": about,
             "reason": event.reason,
             "message": event.message[:1000],
             "type": event.severity.value,
@@ -129,7 +157,7 @@ class Actor:
             "count": 1,
         }
         try:
-            self._client.create(collection("v1", "events", who.namespace), body)
+            self._client.create(collection("v1", "events", namespace), body)
         except Refused as error:
             if not (error.is_taken or error.is_missing or error.is_final):
                 raise

@@ -69,10 +69,12 @@ class Admission:
         pods: Callable[[], Iterable[Json]],
         wake: Wake,
         clock: Callable[[], float] = time.time,
+        leads: Callable[[], bool] = lambda: True,
+        tell_groups: Callable[[], None] = lambda: None,
     ) -> None:
         self.inventory = inventory
         self._jobs, self._pod_bodies, self._wake_job = jobs, pods, wake
-        self._clock = clock
+        self._clock, self._leads, self._tell_groups = clock, leads, tell_groups
         self._lock = threading.RLock()
         self._pods = Readings(read_pod)
         self._parsed: dict[str, tuple[object, ClusterJob | None]] = {}  # by uid, as all that follow
@@ -83,6 +85,8 @@ class Admission:
         self._retell_at: float | None = None
         self._room = _FreeRoom()
         self._is_planning = False
+        self._groups_changed = True
+        inventory.changed, inventory.group_changed = self.notice, self._group_changed
         self._changed, self._stopped = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._loop, name="planner", daemon=True)
         self.turns, self.turn_s = 0, 0.0
@@ -96,6 +100,17 @@ class Admission:
 
     def stop(self) -> None:
         self._stopped.set()
+        self._changed.set()
+
+    def begin_anew(self) -> None:
+        """Another operator may have decided meanwhile: what counts is what it has written."""
+        with self._lock:
+            for memory in (self._known, self._waiting, self._told_at, self._barred):
+                memory.clear()  # type: ignore[attr-defined]
+            self.turn()
+
+    def _group_changed(self) -> None:
+        self._groups_changed = True
         self._changed.set()
 
     def notice(self) -> None:
@@ -261,14 +276,22 @@ class Admission:
             self._changed.clear()
             began = time.thread_time()
             try:
-                if self._waiting or self._barred:
-                    self.turn()
+                self._do_what_is_due()
             except Exception:
                 # A cluster that nobody thought of must not stop the jobs that run.
                 log.exception("planning failed")
                 self._stopped.wait(1.0)
             self.turn_s = time.thread_time() - began
             self._stopped.wait(min(max(PAUSE_S, PAUSE_FACTOR * self.turn_s), LONGEST_PAUSE_S))
+
+    def _do_what_is_due(self) -> None:
+        if not self._leads():
+            return
+        if self._groups_changed:
+            self._groups_changed = False
+            self._tell_groups()
+        if self._waiting or self._barred:
+            self.turn()
 
     def _next_look_s(self) -> float:
         with self._lock:

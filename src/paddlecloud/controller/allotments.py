@@ -80,18 +80,21 @@ def warnings(live: LiveJob, shares: Shares) -> tuple[Warned, ...]:
     return (*found, *shares.namespace(live.namespace).odd)
 
 
-def grant(job: ClusterJob, allocation: Allocation, seen: Sequence[ReplicaObserved]) -> Grant:
-    """The size the job has now."""
+def grant(job: ClusterJob, allotted: Allotted | None, seen: Sequence[ReplicaObserved]) -> Grant:
+    """The size the job has now; without a planner it is what it asks for."""
+    wish = job.spec.trainers.replicas
     if job.suspend:
         return Grant(0, "it is suspended")
-    size = min(allocation.workers, job.spec.trainers.replicas)
-    if not size and allocation.preemptions:
+    if allotted is None:
+        return Grant(wish)
+    allocation = allotted.allocation
+    if not allocation.workers and allocation.preemptions:
         # Whose workers were done before they could be stopped is done, and not run again.
         latest = completion.latest_attempts(seen)
         had = sum(role == Role.TRAINER for role, _ in latest)
         if completion.trainers_are_done(latest, had):
             return Grant(had)
-    return Grant(size, allocation.reason, allocation.revision)
+    return Grant(min(allocation.workers, wish), allocation.reason, allocation.revision)
 
 
 def events(spec: JobSpec, before: Allocation | None, now: Allocation) -> list[Event]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from paddlecloud.engines.kubernetes.inventory import NodeSeen, PodSeen, read_node, read_pod
-from paddlecloud.engines.kubernetes.shares import Shares, read_group, read_namespace
+from paddlecloud.engines.kubernetes.shares import GroupSeen, Shares, read_group, read_namespace
 from paddlecloud.forms import trainingjob
 from paddlecloud.kube.client import Client, collection
 from paddlecloud.kube.definitions import RESOURCE_GROUPS
@@ -87,9 +87,10 @@ class Readings(Generic[T]):
 
 
 class Inventory:
-    def __init__(self, client: Client, namespace: str, changed: Callable[[], None]) -> None:
+    def __init__(self, client: Client, namespace: str) -> None:
         self._namespace = namespace
-        self._changed = changed
+        self.changed: Callable[[], None] = lambda: None
+        self.group_changed: Callable[[], None] = lambda: None
         self._shares: Shares | None = None  # until something changes
         self._nodes, self._pods = Readings(read_node), Readings(read_pod)
         self._groups, self._namespaces = Readings(read_group), Readings(read_namespace)
@@ -101,8 +102,10 @@ class Inventory:
 
             def heard(body: Json) -> None:
                 self._shares = None
+                if readings is self._groups:
+                    self.group_changed()
                 if readings.is_other(body, made.find(key_of(body)) is not None):
-                    self._changed()
+                    self.changed()
 
             made = Informer(client, what, heard, trim)
             return made
@@ -126,18 +129,6 @@ class Inventory:
     def informers(self) -> list[Informer]:
         return list(self._informers.values())
 
-    def start(self) -> None:
-        for informer in self._informers.values():
-            informer.start()
-
-    def stop(self) -> None:
-        for informer in self._informers.values():
-            informer.stop()
-
-    def is_whole(self) -> bool:
-        """Whether everything was listed; a cluster without our groups has none."""
-        return all(one.listed.is_set() or one.is_missing for one in self._informers.values())
-
     def nodes(self) -> list[NodeSeen]:
         return self._nodes.all(self._informers["nodes"].all())
 
@@ -146,8 +137,9 @@ class Inventory:
         found = self._pods.all(self._informers["pods"].all())
         return [pod for pod in found if not (pod.is_ours and pod.namespace == self._namespace)]
 
-    def group_bodies(self) -> list[Json]:
-        return self._informers["groups"].all()
+    def groups(self) -> list[tuple[Json, GroupSeen]]:
+        """The objects, and what they mean."""
+        return [(body, self._groups.of(body)) for body in self._informers["groups"].all()]
 
     def shares(self) -> Shares:
         found = self._shares

@@ -45,7 +45,8 @@ def observe(
         if seen.key not in recorded:
             present.append(seen)
     there = {seen.key for seen in present}
-    past += [seen for key, seen in done.items() if key not in there]
+    stopped = remembering.preempted(who, status)
+    past += [seen for seen in (*done.values(), *stopped) if seen.key not in there]
     return (*past, *present, *_missing_of_this_round(who, spec, past, present))
 
 

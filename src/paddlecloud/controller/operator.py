@@ -12,10 +12,13 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from paddlecloud.controller import resource_groups
 from paddlecloud.controller.acting import Actor, NameTaken
+from paddlecloud.controller.admission import Admission
 from paddlecloud.controller.identity import (
     Identity,
     Json,
@@ -23,13 +26,16 @@ from paddlecloud.controller.identity import (
     is_owned_by,
     kind_of_job,
 )
+from paddlecloud.controller.inventory import GROUPS_VERSION, Inventory
 from paddlecloud.controller.peers import Site
 from paddlecloud.controller.planning import plan
 from paddlecloud.controller.plans import CONFIG_MAPS, PODS, SERVICES, Children, Delete, Plan
+from paddlecloud.controller.podgroups import POD_GROUPS, PodGroups, names_volcano
 from paddlecloud.controller.workers import LONGEST_RETRY_S, Names
 from paddlecloud.core.actions import Event, Severity
-from paddlecloud.kube.client import Client, collection
-from paddlecloud.kube.informers import Informer, Watched, key_of
+from paddlecloud.kube.client import Client, collection, member
+from paddlecloud.kube.definitions import RESOURCE_GROUPS
+from paddlecloud.kube.informers import Informer, Key, Watched, key_of
 from paddlecloud.kube.kinds import KINDS, Kind
 from paddlecloud.kube.leases import Lease
 from paddlecloud.kube.refusals import Refused
@@ -68,6 +74,11 @@ class Settings:
     workers: int = 8  # jobs reconciled at once; each is mostly waiting for the API server
     resync_s: float = 600.0  # every job is looked at this often even if nothing was heard of it
     site: Site = field(default_factory=Site)
+    plans: bool = True  # False: pods are made at once, whatever there is
+
+
+def _generation(body: Json) -> int:
+    return int(body["metadata"].get("generation") or 0)
 
 
 class Operator:
@@ -87,10 +98,13 @@ class Operator:
         self._children: dict[str, dict[JobKey, dict[str, Json]]] = {
             plural: defaultdict(dict) for plural in (PODS, SERVICES, CONFIG_MAPS)
         }
+        self._admission = self._make_admission() if self._settings.plans else None
+        self._pod_groups = PodGroups(client, self._settings.namespace, self._group_changed)
         self._informers = self._make_informers()
         self._actor = Actor(client, self._learn, COMPONENT)
         self._threads: list[threading.Thread] = []
         self._stopped = threading.Event()
+        self._has_lost_the_lead, self._lead_lock = False, threading.Lock()
         self._volcano = (-VOLCANO_S, True)  # when asked, and the answer
         self._is_started = threading.Event()
         self.reconciles = self.failures = 0
@@ -101,7 +115,7 @@ class Operator:
             kind.plural: Informer(
                 self._client,
                 Watched(collection(kind.api_version, kind.plural, namespace)),
-                lambda body, kind=kind: self.names.add(job_key(kind, body)),  # type: ignore[misc]
+                lambda body, kind=kind: self._job_changed(kind, body),  # type: ignore[misc]
             )
             for kind in KINDS
         }
@@ -113,10 +127,45 @@ class Operator:
             )
         return found
 
+    def _make_admission(self) -> Admission:
+        """The planner, with the copies that the operator has anyway."""
+
+        def jobs() -> Iterable[tuple[Kind, Json]]:
+            for kind in KINDS:
+                for body in self._informers[kind.plural].all():
+                    yield kind, body
+
+        def wake(kind: Kind, body: Mapping[str, Any]) -> None:
+            metadata = body["metadata"]
+            self.names.add(JobKey(kind, metadata.get("namespace", ""), metadata["name"]))
+
+        return Admission(
+            Inventory(self._client, self._settings.namespace),
+            jobs,
+            lambda: self._informers[PODS].all(),
+            wake,
+            self._clock,
+            lambda: self._lease is None or self._lease.leads.is_set(),
+            self._tell_groups,
+        )
+
     # --- what belongs to which job ---------------------------------------------------------------
+
+    def _job_changed(self, kind: Kind, body: Json) -> None:
+        self.names.add(job_key(kind, body))
+        if self._admission is not None and not self._informers[kind.plural].find(key_of(body)):
+            self._admission.forget(body["metadata"]["uid"])
+
+    def _group_changed(self, key: Key) -> None:
+        for kind in KINDS:
+            if self._informers[kind.plural].find(key) is not None:
+                self.names.add(JobKey(kind, *key))
 
     def _child_changed(self, plural: str, body: Json) -> None:
         key = self._index(plural, body)
+        if plural == PODS and self._admission is not None:
+            is_there = self._informers[PODS].find(key_of(body)) is not None
+            self._admission.pod_changed(body, is_there)
         if key is not None:
             self.names.add(key)
 
@@ -139,11 +188,13 @@ class Operator:
         return key
 
     def _learn(self, plural: str, body: Json) -> None:
+        if plural == POD_GROUPS:
+            return self._pod_groups.learn(body)
         self._informers[plural].learn(body)
         if plural in self._children:
             self._index(plural, body)
 
-    def _family(self, who: Identity) -> Children:
+    def _family(self, who: Identity, group: Json | None = None) -> Children:
         key = JobKey(who.kind, who.namespace, who.name)
         with self._index_lock:
             pods, services, maps = (
@@ -151,20 +202,22 @@ class Operator:
                 for plural in (PODS, SERVICES, CONFIG_MAPS)
             )
         peers, gate = maps.get(who.peers_name), maps.get(who.gate_name)
-        return Children(list(pods.values()), list(services.values()), peers, gate)
+        return Children(list(pods.values()), list(services.values()), peers, gate, group)
 
     # --- life ------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Reconcile until `stop`. Raises nothing that a later look could mend."""
-        for informer in self._informers.values():
+        for informer in self._all_informers():
             informer.start()
         if self._lease is not None and not self._lease.hold():
             return self._finish()
-        for informer in self._informers.values():
-            while not informer.listed.wait(0.2):
+        for informer in self._all_informers():
+            while not informer.listed.wait(0.2) and not informer.is_missing:
                 if self._stopped.is_set():
                     return self._finish()
+        if self._admission is not None:
+            self._admission.begin()
         self._is_started.set()
         for number in range(self._settings.workers):
             worker = threading.Thread(target=self._work, name=f"worker {number}", daemon=True)
@@ -176,6 +229,10 @@ class Operator:
                     self.names.add(job_key(kind, body))
         return self._finish()
 
+    def _all_informers(self) -> list[Informer]:
+        planners = self._admission.inventory.informers if self._admission is not None else []
+        return [*self._informers.values(), *planners]
+
     def is_ready(self) -> bool:
         """Whether it leads and has its copies whole."""
         return self._is_started.is_set() and (self._lease is None or self._lease.leads.is_set())
@@ -183,8 +240,14 @@ class Operator:
     def _leads(self) -> bool:
         """Wait until we do, as after a lease that was lost; False when stopped first."""
         while self._lease is not None and not self._lease.leads.wait(0.5):
+            self._has_lost_the_lead = True
             if self._stopped.is_set():
                 return False
+        if self._has_lost_the_lead:
+            with self._lead_lock:
+                if self._has_lost_the_lead and self._admission is not None:
+                    self._admission.begin_anew()
+                self._has_lost_the_lead = False
         return True
 
     def stop(self) -> None:
@@ -196,8 +259,11 @@ class Operator:
         self.names.close()
         for worker in self._threads:
             worker.join(30)
-        for informer in self._informers.values():
+        if self._admission is not None:
+            self._admission.stop()
+        for informer in self._all_informers():
             informer.stop()
+        self._pod_groups.stop()
         if self._lease is not None:
             self._lease.stop()
 
@@ -234,7 +300,15 @@ class Operator:
         who = identity_of(body, key.kind)
         now = self._clock()
         site = replace(self._settings.site, has_volcano=self._has_volcano())
-        decided = plan(body, self._family(who), site, now, key.kind)
+        family, allotted = self._family(who, self._pod_group(who, body)), None
+        if self._admission is not None:
+            if (body.get("status") or {}).get("phase") in key.kind.phases.final:
+                self._admission.forget(who.uid)
+            else:
+                allotted = self._admission.answer(key.kind, body, family.pods)
+                if allotted is None:
+                    return  # it is woken when somebody has decided
+        decided = plan(body, family, site, now, key.kind, allotted)
         try:
             self._actor.carry_out(who, decided.actions)
         except Refused as error:
@@ -242,8 +316,11 @@ class Operator:
                 return
             if not error.is_final:
                 raise
+            if self._roll_back(who, body, error) and self._admission is not None:
+                self._admission.give_back(key.kind, body, error.message)
+                event = Event("Refused", error.message, Severity.WARNING)
+                return self._actor.tell(who, event, _generation(body), now)
             self._tell_refusal(who, body, decided, error, now)
-            self._roll_back(who, body, error)
             raise
         if self._tell(who, body, decided, now) or decided.actions:
             # Our own writes are no news to the informers; what follows from them is for the next
@@ -267,7 +344,7 @@ class Operator:
 
     def _tell(self, who: Identity, body: Json, decided: Plan, now: float) -> bool:
         """Write the status if it is another; whether it was."""
-        generation = int(body["metadata"].get("generation") or 0)
+        generation = _generation(body)
         if decided.status is not None and decided.status != (body.get("status") or {}):
             # Events first: an operator that dies in between tells them again, under the same names.
             for event in decided.events:
@@ -285,20 +362,41 @@ class Operator:
             status = {**decided.status, "reason": error.message}
             if status != (body.get("status") or {}):
                 self._actor.write_status(who, body, status)
-        generation = int(body["metadata"].get("generation") or 0)
+        generation = _generation(body)
         self._actor.tell(who, event, generation, now)
 
-    def _roll_back(self, who: Identity, body: Json, error: Refused) -> None:
+    def _roll_back(self, who: Identity, body: Json, error: Refused) -> bool:
         """A gang that the quota cuts in half gives back what it has, so that another may run."""
         if error.status != 403 or (body.get("status") or {}).get("startTime"):
-            return
+            return False
         pods = [pod["metadata"] for pod in self._family(who).pods if is_owned_by(pod, who.uid)]
         deletions = [Delete(PODS, pod["name"], pod["uid"]) for pod in pods]
         self._actor.carry_out(who, deletions)
+        return True
+
+    def _pod_group(self, who: Identity, body: Json) -> Json | None:
+        if not names_volcano(body) or not self._has_volcano():
+            return None
+        return self._pod_groups.find(who.namespace, who.name)
+
+    def _tell_groups(self) -> None:
+        """Say on every ResourceGroup whether it could be read."""
+        if self._admission is None:
+            return
+        for body, seen in self._admission.inventory.groups():
+            status = resource_groups.status(body, seen, self._clock())
+            if status != (body.get("status") or {}):
+                name = body["metadata"]["name"]
+                path = member(GROUPS_VERSION, RESOURCE_GROUPS, "", name, "status")
+                try:
+                    self._client.patch(path, {"status": status})
+                except Refused as error:
+                    log.warning("ResourceGroup %s: %s", name, error.message)
 
     def figures(self) -> dict[str, float]:
         """For `/metrics`."""
-        return {
+        planned = self._admission.figures() if self._admission is not None else {}
+        return planned | {
             "jobs": sum(len(self._informers[kind.plural].all()) for kind in KINDS),
             "pods": len(self._informers[PODS].all()),
             "waiting": self.names.waiting(),

@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from paddlecloud.controller import orders, remembering, statuses
+from paddlecloud.controller import allotments, orders, podgroups, remembering, statuses
 from paddlecloud.controller import pods as making
+from paddlecloud.controller.allotments import Allotted
 from paddlecloud.controller.identity import (
     Identity,
     Json,
@@ -39,6 +40,7 @@ from paddlecloud.controller.plans import (
     Plan,
     Replace,
 )
+from paddlecloud.controller.podgroups import POD_GROUPS
 from paddlecloud.controller.remembering import seconds
 from paddlecloud.core import completion, lifecycle, moving
 from paddlecloud.core.actions import Decision, Event, Grant, Severity, Start, Stop
@@ -47,11 +49,20 @@ from paddlecloud.core.errors import InvalidInput
 from paddlecloud.core.jobspec import CleanPolicy
 from paddlecloud.core.observed import Observed, ReplicaKey, ReplicaObserved, ReplicaState
 from paddlecloud.core.phases import TERMINAL, Phase
+from paddlecloud.engines.kubernetes import allocations
 from paddlecloud.forms.custom_resources import ClusterJob, Intranet
 from paddlecloud.kube.kinds import PADDLE_JOB, Kind
 
 
-def plan(body: Json, children: Children, site: Site, now: float, kind: Kind = PADDLE_JOB) -> Plan:
+def plan(
+    body: Json,
+    children: Children,
+    site: Site,
+    now: float,
+    kind: Kind = PADDLE_JOB,
+    allotted: Allotted | None = None,
+) -> Plan:
+    """`allotted` is what the planner says; None: nobody plans, so pods are made at once."""
     metadata, old = body["metadata"], body.get("status") or {}
     if metadata.get("deletionTimestamp"):
         return Plan()  # what it owns goes with it
@@ -69,8 +80,8 @@ def plan(body: Json, children: Children, site: Site, now: float, kind: Kind = PA
         return Plan((), status, (Event("InvalidSpec", error.message, Severity.WARNING),))
     if has_ended:
         return Plan(tuple(_after_the_end(job, mine, kind.phase_of(body))))
-    warnings = (*warnings, *asked.warnings)
-    look = _Look(who, job, site, children, mine, old, asked, now)
+    warnings = (*warnings, *asked.warnings, *(allotted.warnings if allotted else ()))
+    look = _Look(who, job, site, children, mine, old, asked, allotted, now)
     decision = lifecycle.decide(who.job_id, 1, job.spec, look.grant, look.observed(body), now)
     status = statuses.build(
         who,
@@ -79,13 +90,17 @@ def plan(body: Json, children: Children, site: Site, now: float, kind: Kind = PA
         decision.status,
         look.seen,
         pods=look.pods,
-        trouble=look.blocked() or look.lacks_volcano() or trouble(mine.pods),
+        trouble=look.trouble(),
         remembered=look.remembered_after(decision),
         old=old,
         generation=generation,
         now=now,
     )
     events = [Event("OddSpec", str(one), Severity.WARNING) for one in warnings]
+    if allotted is not None:
+        statuses.add_allocation(status, allotted.allocation, old, now)
+        before = allocations.read(old)
+        events += allotments.events(job.spec, before, allotted.allocation)
     if look.lacks_volcano():
         events.append(Event("NoVolcano", look.lacks_volcano(), Severity.WARNING))
     return Plan(
@@ -105,6 +120,7 @@ def _owned(children: Children, uid: str) -> Children:
         [service for service in children.services if is_owned_by(service, uid)],
         mine(children.config_map),
         mine(children.gate),
+        mine(children.pod_group),
     )
 
 
@@ -123,6 +139,8 @@ def _end_unread(
 
 def _after_the_end(job: ClusterJob, mine: Children, ended: Phase) -> Iterable[Action]:
     """By the clean-up policy; the ConfigMap stays until the job is deleted."""
+    if mine.pod_group is not None:
+        yield _delete(POD_GROUPS, mine.pod_group)
     if wants_removal(job.spec.clean, ended):
         for pod in mine.pods:
             if not pod["metadata"].get("deletionTimestamp"):
@@ -146,6 +164,7 @@ class _Look:
     mine: Children
     old: Json
     asked: Orders
+    allotted: Allotted | None
     now: float
     grant: Grant = field(init=False)
     seen: tuple[ReplicaObserved, ...] = field(init=False)
@@ -153,11 +172,10 @@ class _Look:
     pods: dict[Slot, Json] = field(init=False)
 
     def __post_init__(self) -> None:
-        wish = self.job.spec.trainers.replicas
-        self.grant = Grant(0, "it is suspended") if self.job.suspend else Grant(wish)
         self.seen = observe(
             self.who, self.job.spec, self.job.intranet, self.mine.pods, self.old, self.now
         )
+        self.grant = allotments.grant(self.job, self.allotted, self.seen)
         self.latest = completion.latest_attempts(self.seen)
         self.pods = {}
         for pod in self.mine.pods:
@@ -166,14 +184,18 @@ class _Look:
                 self.pods[slot[0], slot[1]] = pod
 
     def observed(self, body: Json) -> Observed:
-        starts = [one.started_at for one in self.seen if one.started_at is not None]
+        since = self.allotted.allocation.preempted_at if self.allotted else None
         told = seconds(self.old.get("startTime"))
+        starts = [told, *(one.started_at for one in self.seen if not since or not one.stopping)]
         return Observed(
             self.seen,
             cancel_asked=self.asked.cancel,
             moves=self.asked.moves,
             submitted_at=seconds(body["metadata"].get("creationTimestamp")) or 0.0,
-            first_started_at=min([*starts, *([told] if told is not None else [])], default=None),
+            # The time it may run begins anew when it was stopped for another.
+            first_started_at=min(
+                (at for at in starts if at is not None and at > (since or 0.0)), default=None
+            ),
         )
 
     @property
@@ -209,7 +231,18 @@ class _Look:
     def remembered_after(self, decision: Decision) -> Json:
         leaving = [] if decision.ending else list(self._ordered_away().values())
         failing = self._failing(decision)
-        return remembering.rows_after(self.who, self.old, self.latest, failing, leaving, self.now)
+        rows = remembering.rows_after(self.who, self.old, self.latest, failing, leaving, self.now)
+        stops = [action.key for action in decision.actions if isinstance(action, Stop)]
+        is_stopped = not self.grant.trainers and not decision.ending
+        return rows | remembering.preempted_rows(
+            self.who, self.old, [one for one in self.seen if is_stopped and one.key in stops]
+        )
+
+    def trouble(self) -> str:
+        """What keeps it from running although it may; a sentence, or nothing."""
+        if not self.grant.trainers:
+            return ""
+        return self.blocked() or self.lacks_volcano() or trouble(self.mine.pods)
 
     def lacks_volcano(self) -> str:
         """That nobody will place the pods; a sentence, or nothing."""
@@ -243,7 +276,10 @@ class _Look:
             if isinstance(action, Stop):
                 yield from self._stop(action, decision.ending)
         if decision.ending or self.grant.trainers == 0:
+            if self.mine.pod_group is not None and not self.pods:
+                yield _delete(POD_GROUPS, self.mine.pod_group)
             return
+        yield from self._pod_group()
         yield from self._services()
         data = self._data()
         creations = list(self._creations(decision))
@@ -277,6 +313,16 @@ class _Look:
         if completion.trainers_are_done(dict(self.latest), self.grant.trainers):
             ending = Phase.SUCCEEDED
         return not wants_removal(policy, ending)
+
+    def _pod_group(self) -> Iterable[Action]:
+        if making.scheduler_of(self.job) != making.VOLCANO or not self.site.has_volcano:
+            return
+        there = self.everybody.pod_group
+        wanted = podgroups.pod_group(self.who, self.job, self.grant.trainers)
+        if there is None:
+            yield Create(POD_GROUPS, wanted)
+        elif self.mine.pod_group is not None and not podgroups.is_as_wanted(there, wanted):
+            yield Replace(POD_GROUPS, podgroups.updated(there, wanted))
 
     def _services(self) -> Iterable[Action]:
         names = {self.who.pod_name(*slot): slot for slot in self.wanted}

@@ -53,6 +53,7 @@ class Children:
     services: Sequence[Json] = ()
     config_map: Json | None = None  # the peers
     gate: Json | None = None  # what workers wait for until the servers listen
+    pod_group: Json | None = None  # of the job's name, for Volcano
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ edge that watches, and only where somebody asks for Volcano.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -140,7 +141,10 @@ class PodGroups:
             if self._informer is None:
                 self._informer = self._make()
                 self._informer.start()
-        self._informer.listed.wait(PATIENCE_S)
+        deadline = time.monotonic() + PATIENCE_S
+        while not self._informer.listed.wait(0.1):
+            if self._informer.is_missing or time.monotonic() > deadline:
+                break
         return self._informer.find((namespace, name))
 
     def learn(self, body: Json) -> None:

@@ -3,8 +3,8 @@
 A pod's name has no attempt in it, so it must go before the next attempt can come. What it was is
 written to the status first and read back as an attempt that ended: a failure (`failures`), which
 the restart budget counts; one that had to leave its node (`moved`), whose order is then spent; one
-that ended well (`successes`), which is not run again although somebody deletes its pod. Pure;
-`observing` reads, `planning` writes.
+that ended well (`successes`), which is not run again although somebody deletes its pod; one that
+was stopped for another job (`preempted`). Pure; `observing` reads, `planning` writes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from paddlecloud.core.topology import role_from_word
 from paddlecloud.forms.fields import MAX_REPLICAS
 
 RUN = 1
-FAILURES, SUCCESSES, MOVED = "failures", "successes", "moved"
+FAILURES, SUCCESSES, MOVED, PREEMPTED = "failures", "successes", "moved", "preempted"
 
 
 def seconds(text: str | None) -> float | None:
@@ -59,6 +59,12 @@ def succeeded(who: Identity, status: Json) -> list[ReplicaObserved]:
     return found
 
 
+def preempted(who: Identity, status: Json) -> list[ReplicaObserved]:
+    """Attempts that were stopped for another job; their pods, while they are there, know more."""
+    found = [_past(who, row, moved=True) for row in status.get(PREEMPTED) or ()]
+    return [one for one in found if one is not None]
+
+
 def _past(who: Identity, row: Json, *, moved: bool = False) -> ReplicaObserved | None:
     role = role_from_word(str(row.get("role")))
     if role is None:
@@ -94,6 +100,19 @@ def rows_after(
         ),
     }
     return {name: rows for name, rows in lists.items() if rows}
+
+
+def preempted_rows(who: Identity, old: Json, stopping: Sequence[ReplicaObserved]) -> Json:
+    """The last attempt of each replica that was stopped for another job, so that the next has a
+    number of its own."""
+    if not stopping:
+        return {PREEMPTED: old[PREEMPTED]} if old.get(PREEMPTED) else {}
+    rows = {(row["role"], row["index"]): row for row in old.get(PREEMPTED) or ()}
+    for one in stopping:
+        word = who.kind.role_word(one.key.role)
+        row: Json = {"role": word, "index": one.key.index, "attempt": one.key.attempt}
+        rows[word, one.key.index] = row | ({"node": one.node} if one.node else {})
+    return {PREEMPTED: [rows[slot] for slot in sorted(rows)]}
 
 
 def _with(

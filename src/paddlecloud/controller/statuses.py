@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from paddlecloud.controller import allotments
 from paddlecloud.controller.identity import (
     Identity,
     Json,
@@ -18,6 +19,8 @@ from paddlecloud.core.actions import Status
 from paddlecloud.core.jobspec import Mode, Role
 from paddlecloud.core.observed import ReplicaObserved, ReplicaState
 from paddlecloud.core.phases import Phase
+from paddlecloud.engines.kubernetes import allocations
+from paddlecloud.engines.kubernetes.allocations import Allocation
 from paddlecloud.forms.custom_resources import ClusterJob, Warned
 from paddlecloud.kube.kinds import TRAINING_JOB, Kind, PhaseWords
 from paddlecloud.kube.words import JOB_LABEL, ROLE_LABEL
@@ -93,6 +96,13 @@ def build(
         status["completionTime"] = old.get("completionTime") or written_time(ended_at)
     status["conditions"] = _conditions(words, phase, decided.phase, reason, warnings, old, now)
     return status
+
+
+def add_allocation(status: Json, allocation: Allocation, old: Json, now: float) -> None:
+    """What the planner says, beside the rest."""
+    status[allocations.KEY] = allocations.write(allocation)
+    row = condition_row(*allotments.condition(allocation), old=old, now=now)
+    status["conditions"] = [*status["conditions"], row]
 
 
 def _selector(who: Identity) -> str:
@@ -186,10 +196,12 @@ def _conditions(
         found.append(("Failed", True, decided.value, reason))
     if phase == words.killed:
         found.append(("Killed", True, decided.value, reason))
-    return [_condition(*row, old=old, now=now) for row in found]
+    return [condition_row(*row, old=old, now=now) for row in found]
 
 
-def _condition(kind: str, is_so: bool, reason: str, message: str, *, old: Json, now: float) -> Json:
+def condition_row(
+    kind: str, is_so: bool, reason: str, message: str, *, old: Json, now: float
+) -> Json:
     word = "True" if is_so else "False"
     before: Json = next((one for one in old.get("conditions") or () if one.get("type") == kind), {})
     since = before.get("lastTransitionTime") if before.get("status") == word else None
@@ -211,7 +223,7 @@ def build_invalid(words: PhaseWords, problem: str, old: Json, generation: int, n
         "reason": problem if old.get("phase") in (None, words.pending) else old.get("reason", ""),
         "observedGeneration": generation,
         "conditions": [
-            _condition("Valid", False, "InvalidSpec", problem, old=old, now=now),
+            condition_row("Valid", False, "InvalidSpec", problem, old=old, now=now),
             *kept,
         ],
     }
@@ -228,7 +240,7 @@ def build_killed(words: PhaseWords, why: str, old: Json, generation: int, now: f
         "completionTime": written_time(now),
         "conditions": [
             *kept,
-            _condition("Running", False, words.killed, why, old=old, now=now),
-            _condition("Killed", True, Phase.KILLED.value, why, old=old, now=now),
+            condition_row("Running", False, words.killed, why, old=old, now=now),
+            condition_row("Killed", True, Phase.KILLED.value, why, old=old, now=now),
         ],
     }

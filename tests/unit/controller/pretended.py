@@ -10,6 +10,7 @@ import copy
 import itertools
 from typing import Any
 
+from paddlecloud.controller.allotments import Allotted
 from paddlecloud.controller.identity import identity_of
 from paddlecloud.controller.peers import Site
 from paddlecloud.controller.planning import plan
@@ -55,6 +56,7 @@ class Namespace:
             "spec": spec,
         }
         self.events: list[tuple[str, str]] = []
+        self.allotted: Allotted | None = None  # by a planner; None: nobody plans
         self.most_pods = 0
 
     # --- the API server ------------------------------------------------------------------------
@@ -66,10 +68,12 @@ class Namespace:
         maps = {body["metadata"]["name"]: body for body in of("configmaps")}
         who = identity_of(self.body, self.kind)
         peers, gate = maps.get(who.peers_name), maps.get(who.gate_name)
-        return Children(of("pods"), of("services"), peers, gate)
+        group = next(iter(of("podgroups")), None)
+        return Children(of("pods"), of("services"), peers, gate, group)
 
     def look(self) -> Plan:
-        return plan(copy.deepcopy(self.body), self.children(), self.site, self.now, self.kind)
+        body = copy.deepcopy(self.body)
+        return plan(body, self.children(), self.site, self.now, self.kind, self.allotted)
 
     def apply(self, action: Action) -> None:
         match action:
