@@ -28,8 +28,8 @@ from paddlecloud.kube.refusals import GONE, Refused, refusal
 log = logging.getLogger(__name__)
 
 PAGE = "500"
-WATCH_S = 30  # the server ends a watch after this long at most, with a bookmark shortly before
-SILENCE_S = 35.0  # so a longer silence is a dead connection
+WATCH_S = 20  # the server ends a watch after this long at most, with a bookmark shortly before
+SILENCE_S = 25.0  # so a longer silence is a dead connection
 SHORT_S = 1.0  # a watch that ended sooner has not worked
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
 
