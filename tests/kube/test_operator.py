@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from paddlecloud.controller import manifests
 from tests.kube import running
 from tests.kube.running import OperatorProcess, until
 from tests.kube.test_jobs import paddle_job, role
@@ -71,50 +69,6 @@ def test_goes_on_where_a_killed_one_was(namespace, operator, tmp_path):
     with running.operator(namespace.cluster, tmp_path / "second.log", *words):
         namespace.until_phase("Completed")
     assert {pod["metadata"]["uid"] for pod in namespace.pods().values()} <= pods
-
-
-def test_needs_no_more_rights_than_the_manifests_give(cluster, namespace, tmp_path):
-    here = f"operator-{namespace.name}"
-    objects = [one for one in manifests.everything(here, "none:1") if one["kind"] != "Deployment"]
-    cluster.kubectl("apply", "-f", "-", text=manifests.as_yaml(objects))
-    try:
-        token = cluster.kubectl("-n", here, "create", "token", manifests.NAME).strip()
-        config = json.loads(cluster.kubeconfig.read_text())
-        config["users"][0]["user"] = {"token": token}
-        limited = tmp_path / "limited.kubeconfig"
-        limited.write_text(json.dumps(config))
-        one = OperatorProcess(limited, tmp_path / "operator.log", "--lease-namespace", here)
-        try:
-            failing = role(1, {"pretend/fail-after": "100ms"})
-            namespace.apply(paddle_job("fails", worker=failing, backoffLimit=1))
-            namespace.apply(paddle_job(worker=role(2), ps=role(1), intranet="Service"))
-            namespace.until_phase("Running")
-            namespace.kubectl("scale", "pdj/job", "--replicas=3")
-            namespace.kubectl(
-                "wait", "pdj/job", "--for=jsonpath={.status.ready}=4/4", "--timeout=60s"
-            )
-            namespace.finish()
-            namespace.until_phase("Completed")
-            namespace.until_phase("Failed", "fails")
-        finally:
-            one.stop()
-        assert [row for row in one.lines if "forbidden" in row["message"]] == []
-    finally:
-        cluster.kubectl("delete", "clusterrole,clusterrolebinding", manifests.NAME)
-        cluster.kubectl("delete", "namespace", here, "--wait=false")
-
-
-def test_installs_and_uninstalls_without_a_trace(cluster):
-    here = "operator-install"
-    text = manifests.as_yaml(manifests.everything(here, "none:1")[1:])
-    cluster.kubectl("apply", "-f", "-", text=text)
-    cluster.kubectl("delete", "-f", "-", "--timeout=60s", text=text)
-    for kind in (
-        "clusterroles",
-        "validatingwebhookconfigurations",
-        "mutatingwebhookconfigurations",
-    ):
-        assert "paddlecloud" not in cluster.kubectl("get", kind, "-o", "name")
 
 
 @pytest.mark.parametrize(
