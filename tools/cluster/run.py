@@ -181,7 +181,9 @@ class Cluster:
             "kube-scheduler",
             [plane, "kube-scheduler", f"--kubeconfig={scheduler}", local, port, *quick],
         )
-        stages = [*sorted((programs / "stages").glob("*.yaml")), HERE / "stages.yaml"]
+        # Ours has a pod-delete of its own.
+        theirs = [one for one in (programs / "stages").glob("*.yaml") if one.stem != "pod-delete"]
+        stages = [*sorted(theirs), HERE / "stages.yaml"]
         self.launch(
             "kwok",
             [

@@ -47,6 +47,14 @@ FLAGS = (
     Flag(
         ("--etcd-server",), value="HOST:PORT", meaning="for jobs with Paddle's own elastic launcher"
     ),
+    Flag(
+        ("--log-wait",),
+        Kind.INT,
+        value="S",
+        low=0,
+        high=3600,
+        meaning="seconds an ended pod is held for its log to be stored (default 60)",
+    ),
 )
 _TEXTS = (
     "kubeconfig",
@@ -57,6 +65,7 @@ _TEXTS = (
     "lease-namespace",
     "workers",
     "etcd-server",
+    "log-wait",
 )
 
 
@@ -65,7 +74,7 @@ def run(session: Session) -> int:
     command = [sys.executable, "-m", "paddlecloud.controller", "run"]
     for name in _TEXTS:
         if name in parsed:
-            value = parsed.number(name) if name in ("metrics-port", "workers") else None
+            value = parsed.number(name) if name in ("metrics-port", "workers", "log-wait") else None
             command += [f"--{name}", parsed.text(name) if value is None else str(value)]
     command += [f"--{name}" for name in ("no-lease", "no-planner") if parsed.switch(name)]
     session.flush()

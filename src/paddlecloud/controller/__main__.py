@@ -54,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--workers", type=int, default=8)
     run.add_argument("--datacenter", default="kubernetes")
     run.add_argument("--etcd-server", default="")
+    run.add_argument("--log-wait", type=int, default=60)
     manifests = orders.add_parser("manifests")
     manifests.add_argument("--crds", action="store_true")
     manifests.add_argument("--namespace", default=DEFAULT_NAMESPACE)
@@ -84,7 +85,13 @@ def _run(asked: argparse.Namespace) -> int:
         lease = leases.Lease(impatient, lease_namespace, COMPONENT, identity)
     client = Client(access, COMPONENT, fence=lease.holds if lease is not None else None)
     site = Site(asked.datacenter, asked.etcd_server, is_ipv6=":" in access.host)
-    settings = Settings(asked.namespace, asked.workers, site=site, plans=not asked.no_planner)
+    settings = Settings(
+        asked.namespace,
+        asked.workers,
+        site=site,
+        plans=not asked.no_planner,
+        log_wait_s=float(asked.log_wait),
+    )
     operator = Operator(client, settings, lease)
 
     def stop(number: int, frame: object) -> None:

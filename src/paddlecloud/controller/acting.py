@@ -14,7 +14,7 @@ from paddlecloud.controller import holding, podgroups
 from paddlecloud.controller.identity import Identity, Json, is_owned_by
 from paddlecloud.controller.plans import PODS, Action, Create, Delete, End, Replace
 from paddlecloud.controller.remembering import written_time
-from paddlecloud.core.actions import Event
+from paddlecloud.core.actions import Event, Severity
 from paddlecloud.kube.client import Client, collection, member
 from paddlecloud.kube.refusals import Refused
 from paddlecloud.kube.words import STOPPED_ANNOTATION
@@ -88,7 +88,27 @@ class Actor:
             if not (error.is_missing or error.is_outdated):
                 raise
 
-    def let_go(self, pod: Json) -> None:
+    def let_go(
+        self, pods: Iterable[Json], wait_s: float, who: Identity | None, now: float
+    ) -> float | None:
+        """Stop holding pods whose logs nobody stored in time; in how long the next one is due.
+
+        Told on the job, if it (`who`) is still there, or else on the pod.
+        """
+        held = holding.due(pods, wait_s, now)
+        for pod in (*held.empty, *held.lost):
+            self._let_go(pod)
+        for pod in held.lost:
+            name = pod["metadata"]["name"]
+            words = f"nobody stored the log of {name} within {wait_s:g} s; it goes with the pod"
+            event = Event("LogLost", words, Severity.WARNING)
+            if who is not None and is_owned_by(pod, who.uid):
+                self.tell(who, event, 0, now)
+            else:
+                self._tell_of_pod(pod, event, now)
+        return held.wake_after_s
+
+    def _let_go(self, pod: Json) -> None:
         """Take our finalizer from a pod, if nobody has changed the pod meanwhile."""
         name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
         version = pod["metadata"]["resourceVersion"]
@@ -136,7 +156,7 @@ class Actor:
         }
         self._tell(about, event, generation, now)
 
-    def tell_of_pod(self, pod: Json, event: Event, now: float) -> None:
+    def _tell_of_pod(self, pod: Json, event: Event, now: float) -> None:
         metadata = pod["metadata"]
         about = {key: metadata[key] for key in ("namespace", "name", "uid")}
         self._tell({"apiVersion": "v1", "kind": "Pod", **about}, event, 0, now)

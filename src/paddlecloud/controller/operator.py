@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from paddlecloud.controller import resource_groups
+from paddlecloud.controller import holding, resource_groups, restless
 from paddlecloud.controller.acting import Actor, NameTaken
 from paddlecloud.controller.admission import Admission
 from paddlecloud.controller.identity import (
@@ -31,6 +31,7 @@ from paddlecloud.controller.peers import Site
 from paddlecloud.controller.planning import plan
 from paddlecloud.controller.plans import CONFIG_MAPS, PODS, SERVICES, Children, Delete, Plan
 from paddlecloud.controller.podgroups import POD_GROUPS, PodGroups, names_volcano
+from paddlecloud.controller.restless import Restless, Watchfulness
 from paddlecloud.controller.workers import LONGEST_RETRY_S, Names
 from paddlecloud.core.actions import Event, Severity
 from paddlecloud.kube.client import Client, collection, member
@@ -75,6 +76,7 @@ class Settings:
     resync_s: float = 600.0  # every job is looked at this often even if nothing was heard of it
     site: Site = field(default_factory=Site)
     plans: bool = True  # False: pods are made at once, whatever there is
+    log_wait_s: float = holding.WAIT_S  # how long pods are held for their logs to be stored
 
 
 def _generation(body: Json) -> int:
@@ -102,6 +104,7 @@ class Operator:
         self._pod_groups = PodGroups(client, self._settings.namespace, self._group_changed)
         self._informers = self._make_informers()
         self._actor = Actor(client, self._learn, COMPONENT)
+        self._watchful = Watchfulness()
         self._threads: list[threading.Thread] = []
         self._stopped = threading.Event()
         self._has_lost_the_lead, self._lead_lock = False, threading.Lock()
@@ -281,6 +284,9 @@ class Operator:
                     least_s, longest_s = FINAL_PAUSE_S, LONGEST_FINAL_PAUSE_S
                 if not error.is_outdated:
                     log.warning("%s: %s", key, error.message)
+            except Restless as error:
+                least_s = error.pause_s
+                log.warning("%s: %s", key, error)
             except NameTaken as error:
                 least_s = 1.0
                 log.info("%s: %s", key, error)
@@ -295,10 +301,11 @@ class Operator:
 
     def reconcile(self, key: JobKey) -> None:
         body = self._informers[key.kind.plural].find((key.namespace, key.name))
-        if body is None:
-            return
-        who = identity_of(body, key.kind)
+        who = None if body is None else identity_of(body, key.kind)
         now = self._clock()
+        self._let_go(key, who, now)
+        if body is None or who is None:
+            return
         site = replace(self._settings.site, has_volcano=self._has_volcano())
         family, allotted = self._family(who, self._pod_group(who, body)), None
         if self._admission is not None:
@@ -326,8 +333,16 @@ class Operator:
             # Our own writes are no news to the informers; what follows from them is for the next
             # look, which finds nothing to do in the end.
             self.names.add(key)
+            self._watchful.acted(key, restless.picture(body, family.pods), time.monotonic())
         if decided.wake_after_s is not None:
             self.names.add_after(key, max(decided.wake_after_s, 0.01))
+
+    def _let_go(self, key: JobKey, who: Identity | None, now: float) -> None:
+        with self._index_lock:
+            pods = list(self._children[PODS].get(key, {}).values())
+        wake_after_s = self._actor.let_go(pods, self._settings.log_wait_s, who, now)
+        if wake_after_s is not None:
+            self.names.add_after(key, wake_after_s + 0.01)
 
     def _has_volcano(self) -> bool:
         """Asked now and then, since it may be installed at any time."""
