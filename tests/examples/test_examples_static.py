@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-# Objects for kubectl, read by tests/unit/forms/test_paddlejob.py; scripts that use other examples.
-WITHOUT_PROGRAM = {"paddlejob", "run_scripts"}
+# Objects for kubectl, applied by tests/kube; scripts that use other examples.
+WITHOUT_PROGRAM = {"paddlejob", "trainingjob", "run_scripts"}
 FOLDERS = sorted(
     path for path in EXAMPLES.iterdir() if path.is_dir() and path.name not in WITHOUT_PROGRAM
 )

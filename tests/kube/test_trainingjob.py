@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.kube.running import ROOT
 from tests.kube.test_jobs import paddle_job, role
 
 pytestmark = [pytest.mark.e2e, pytest.mark.needs("kube")]
+
+EXAMPLES = ROOT / "examples" / "trainingjob"
 
 
 def training_job(name: str = "job", **spec: Any) -> dict[str, Any]:
@@ -78,3 +81,27 @@ def test_says_what_is_wrong_with_what_the_schema_lets_through(namespace, operato
     namespace.kubectl("wait", "tj/job", "--for=condition=Valid=False", "--timeout=60s")
     reason = namespace.get("tj/job")["status"]["reason"]
     assert "max-instances should equal to min-instances" in reason
+
+
+# --- the examples ----------------------------------------------------------------------------
+
+
+def test_runs_the_examples(namespace, operator):
+    source = f"--from-file={EXAMPLES / 'fit_a_line.py'}"
+    namespace.kubectl("create", "configmap", "fit-a-line-program", source)
+    for name in ("raw_job", "autoscale_job", "autoscale_load"):
+        namespace.apply(EXAMPLES / f"{name}.yaml")
+    until_phase(namespace, "running", "fit-a-line")
+    until_phase(namespace, "running", "elastic-fit-a-line")
+    namespace.kubectl("scale", "tj/elastic-fit-a-line", "--replicas=4")
+    ready = "--for=jsonpath={.status.ready}=5/5"
+    namespace.kubectl("wait", "tj/elastic-fit-a-line", ready, "--timeout=60s")
+    namespace.kubectl("rollout", "status", "deployment/load", "--timeout=60s")
+    odd = [
+        condition
+        for job in namespace.get("tj")["items"]
+        for condition in job["status"]["conditions"]
+        if condition["type"] == "OddSpec"
+    ]
+    assert odd == []
+    assert len(namespace.pods()) == 4 + 5 + 2
