@@ -10,6 +10,8 @@ from paddlecloud.cli.session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from paddlecloud.wire.shapes import FailureShape, JobWithSpecShape, ReplicaShape
 
 USAGE = "paddlecloud describe <job>"
@@ -74,6 +76,10 @@ def _who(job: JobWithSpecShape) -> str:
     return job["account"] + (f" (group {group})" if group != job["account"] else "")
 
 
+def _entry(spec: dict[str, Any]) -> object:
+    return spec.get("entry") or spec.get("topology") or "as its pod templates say"
+
+
 def _facts(job: JobWithSpecShape) -> list[tuple[str, str]]:
     sizes = ", ".join(
         f"{counts['wanted']} {role}{'s' if counts['wanted'] != 1 else ''}"
@@ -84,7 +90,7 @@ def _facts(job: JobWithSpecShape) -> list[tuple[str, str]]:
         ("id", job["id"]),
         ("account", f"{_who(job)} on {job['cluster']}, priority {job['priority']}"),
         ("shape", f"{job['mode']}: {sizes}; {job['cpu']} cpu, {job['memory']}, {job['gpu']} gpu"),
-        ("entry", str(job["spec"].get("entry") or job["spec"].get("topology") or "")),
+        ("entry", str(_entry(job["spec"]))),
         ("submitted", times.for_reading(job["submitted_at"])),
     ]
     if job["reason"] and job["failure"] is None:

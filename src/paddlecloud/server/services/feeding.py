@@ -14,8 +14,10 @@ import time
 from dataclasses import replace
 
 import msgspec
+from django.db import DatabaseError
 
 from paddlecloud.core import jobspec
+from paddlecloud.core.errors import PaddleCloudError
 from paddlecloud.core.phases import Phase
 from paddlecloud.engines.protocols import Engine, JobRun
 from paddlecloud.server.database import forget_broken_connection, writing
@@ -31,6 +33,7 @@ from paddlecloud.server.services import (
     tokens,
     workspaces,
 )
+from paddlecloud.server.services.revisions import announce, next_revision
 
 log = logging.getLogger(__name__)
 
@@ -82,12 +85,18 @@ class Feeder:
             try:
                 self._feed(job_id)
                 self._failures.pop(job_id, None)
+            except PaddleCloudError as error:
+                log.warning("telling the engine about %s failed: %s", job_id, error.message)
+                _say_why_it_waits(job_id, error.message)
+                self._again(job_id)
             except Exception:
-                count = self._failures[job_id] = self._failures.get(job_id, 0) + 1
-                delay_s = min(_RETRY_CAP_S, _RETRY_FIRST_S * 2 ** (count - 1))
-                log.exception("telling the engine about %s failed; again in %g s", job_id, delay_s)
+                log.exception("telling the engine about %s failed", job_id)
                 forget_broken_connection()
-                self.look_at(job_id, delay_s)
+                self._again(job_id)
+
+    def _again(self, job_id: str) -> None:
+        count = self._failures[job_id] = self._failures.get(job_id, 0) + 1
+        self.look_at(job_id, min(_RETRY_CAP_S, _RETRY_FIRST_S * 2 ** (count - 1)))
 
     def _feed(self, job_id: str) -> None:
         job = Job.objects.select_related("account").filter(pk=job_id).first()
@@ -128,6 +137,20 @@ class Feeder:
             job.live = False
             return
         self._told.add((job.id, job.run))
+
+
+def _say_why_it_waits(job_id: str, why: str) -> None:
+    """Only of a run the engine does not have: afterwards the engine says how it is."""
+    try:
+        with writing():
+            waiting = Job.objects.filter(pk=job_id, live=True, phase=Phase.SUBMITTED.value)
+            job = waiting.exclude(reason=why).first()
+            if job is not None:
+                revision = next_revision()
+                waiting.update(reason=why, revision=revision)
+                announce(job.account_id, job_id, revision)
+    except DatabaseError:
+        forget_broken_connection()
 
 
 def job_run(job: Job) -> JobRun:

@@ -1,0 +1,202 @@
+"""The whole platform on a cluster: the real command line, server, operator and API server.
+
+Nodes only pretend, so nothing is ever printed by a job; what pods really do is in test_real_node.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_platform import free_port
+from tests.kube import running
+from tests.kube.running import Cluster, until
+from tests.server.running import Caller
+from tests.unit.forms.strict_pods import dangers
+from tests.unit.forms.test_pod_allowance import HOSTILE, _with
+from tests.unit.forms.test_tenant_objects import TRAINING, _paddle_job
+
+pytestmark = [pytest.mark.e2e, pytest.mark.needs("kube")]
+
+CLI = Path(sys.executable).with_name("paddlecloud")
+HOME = "paddlecloud-alice"
+
+
+@dataclass
+class Platform:
+    cluster: Cluster
+    env: dict[str, str]
+    folder: Path
+    port: int
+
+    def run(self, *words: str, code: int = 0) -> str:
+        done = subprocess.run(
+            [str(CLI), *words],
+            env=self.env,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            stdin=subprocess.DEVNULL,
+        )
+        assert done.returncode == code, f"{words}: {done.stdout}{done.stderr}"
+        assert "Traceback" not in done.stderr
+        return done.stdout
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self.run(*words, "-o", "json"))
+
+    def kubectl(self, *words: str, **more: Any) -> str:
+        return self.cluster.kubectl("-n", HOME, *words, **more)
+
+    def objects(self, what: str) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = json.loads(self.kubectl("get", what, "-o", "json"))["items"]
+        return items
+
+    @property
+    def caller(self) -> Caller:
+        token = (self.folder / "state" / "secrets" / "bootstrap-token").read_text()
+        return Caller(self.port, f"Token {token}")
+
+
+@pytest.fixture(scope="module")
+def platform(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    """`paddlecloud up --engine kubernetes` and an operator for the account's namespace."""
+    folder = tmp_path_factory.mktemp("platform")
+    (folder / "package").mkdir()
+    (folder / "package" / "train.py").write_text("print('hello')\n")
+    names = {"USER": "alice", "LOGNAME": "alice", "HOME": str(folder)}
+    port = free_port()
+    made = Platform(cluster, {**os.environ, **names}, folder, port)
+    where = ("--port", str(port), "--state", str(folder / "state"))
+    said = made.run(
+        *("up", *where, "--engine", "kubernetes", "--kubeconfig", str(cluster.kubeconfig)),
+        *("--image", "demo:v1"),
+    )
+    assert "kubernetes engine" in said
+    words = ("--namespace", HOME, "--no-lease")
+    try:
+        with running.operator(cluster, folder / "operator.log", *words):
+            yield made
+    finally:
+        made.run("down", "--state", str(folder / "state"))
+        cluster.kubectl("delete", "namespace", HOME, "--wait=false", "--ignore-not-found")
+
+
+def _submit(platform: Platform, name: str, *words: str) -> None:
+    memory = ("-memory", "1Gi", "-psmemory", "1Gi", "-entry", "python train.py")
+    platform.run("submit", "-jobname", name, *words, *memory, "package")
+
+
+def _finish(platform: Platform) -> None:
+    for word in ("worker", "trainer"):
+        mark = ("-l", f"paddle-res-type={word}", "pretend/complete-after=0s", "--overwrite")
+        platform.kubectl("annotate", "pods", *mark)
+
+
+def test_a_job_lives_on_the_cluster_from_submit_to_rerun(platform: Platform) -> None:
+    _submit(platform, "wide", "-p", "2", "-pservers", "1")
+    platform.run("wait", "--for", "running", "--timeout", "60s", "wide")
+    job = platform.json("describe", "wide")
+    assert (job["phase"], job["roles"]["trainer"]["running"]) == ("Running", 2)
+    shown = platform.kubectl("get", "tj,pdj", "--no-headers")
+    assert f"wide-{job['id'].removeprefix('job-')[:8]}" in shown
+    assert "wide" in platform.run("get", "jobs")
+    addresses = [row["address"] for row in platform.json("get", "workers", "wide")["items"]]
+    assert len(set(addresses)) == 3
+    assert platform.run("logs", "wide").count("=" * 26) == 2 * 3  # heads, and nothing below them
+    for pod in platform.objects("pods"):
+        assert pod["spec"]["serviceAccountName"] == "paddlecloud-job"
+        assert pod["spec"]["automountServiceAccountToken"] is False
+
+    platform.run("kill", "--wait", "--reason", "enough", "wide")
+    job = platform.json("describe", "wide")
+    assert (job["phase"], job["reason"]) == ("Killed", "enough")
+    platform.run("rerun", "wide")
+    platform.run("wait", "--for", "running", "--timeout", "60s", "wide")
+    _finish(platform)
+    platform.run("wait", "--timeout", "60s", "wide")
+    reasons = [event["reason"] for event in platform.json("events", "wide")["items"]]
+    assert reasons[0] == "Submitted"
+    assert {"KillAsked", "Killed", "Rerun", "Running", "Succeeded"} <= set(reasons)
+    platform.run("kill", "-rm", "wide")
+    until(lambda: not platform.objects("tj,pdj"), "its objects are gone")
+
+
+def test_a_job_made_with_kubectl_is_listed_and_killed(platform: Platform) -> None:
+    _submit(platform, "first", "--mode", "single")  # its namespace is there now
+    platform.run("kill", "-rm", "first")
+    body = _paddle_job({"spec": {"containers": [{"name": "c", "image": "demo:v1"}]}})
+    platform.kubectl("apply", "-f", "-", text=json.dumps(body))
+    until(lambda: "wide" in platform.run("get", "jobs"), "it is listed")
+    platform.run("wait", "--for", "running", "--timeout", "60s", "wide")
+    assert "made with kubectl" in platform.run("events", "wide")
+    platform.run("kill", "--wait", "wide")
+    assert platform.kubectl("get", "pdj/wide", "-o", "jsonpath={.status.phase}") == "Terminated"
+    platform.run("kill", "-rm", "wide")
+    until(lambda: not platform.objects("pdj"), "the object is gone")
+
+
+def test_images_are_pulled_with_a_login_of_the_account(platform: Platform) -> None:
+    login = ("-username", "alice", "-password", "s3cret", "-server", "hub.example.com")
+    platform.run("registry", "add", "-name", "hub", *login)
+    _submit(platform, "pulls", "--mode", "single", "-registry", "hub")
+    platform.run("wait", "--for", "running", "--timeout", "60s", "pulls")
+    secret = json.loads(platform.kubectl("get", "secret/pcloud-registry-hub", "-o", "json"))
+    assert secret["type"] == "kubernetes.io/dockerconfigjson"
+    (pod,) = [
+        pod for pod in platform.objects("pods") if pod["metadata"]["name"].startswith("pulls")
+    ]
+    assert {"name": "pcloud-registry-hub"} in pod["spec"]["imagePullSecrets"]
+    assert "s3cret" not in json.dumps([pod, platform.objects("tj,pdj")])
+    platform.run("kill", "--wait", "pulls")
+    platform.run("delete", "registry", "hub")
+    gone = ("get", "secret", "--ignore-not-found", "-o", "name", "pcloud-registry-hub")
+    until(lambda: not platform.kubectl(*gone), "the secret is gone")
+
+
+def test_hostile_objects_are_refused_and_nothing_of_them_reaches_the_cluster(
+    platform: Platform,
+) -> None:
+    before = platform.objects("tj,pdj")
+    for path, value, field in HOSTILE:
+        refused = platform.caller.post("/api/v1/trainingjobs/", _paddle_job(_with(path, value)))
+        assert refused.status == 400, field
+        named = [fault["field"] for fault in refused.json["faults"]]
+        assert any(field.removeprefix("template.") in one for one in named), field
+    for change in (
+        {"namespace": "kube-system"},
+        {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}]},
+        {"labels": {"paddlepaddle.org/job-id": "job-0000000000000000"}},
+    ):
+        body = _paddle_job(_with(("spec", "imagePullSecrets"), []), **change)
+        assert platform.caller.post("/api/v1/trainingjobs/", body).status == 400
+    assert platform.objects("tj,pdj") == before
+
+
+def test_an_object_that_is_allowed_makes_pods_without_any_danger(platform: Platform) -> None:
+    made = platform.caller.post("/api/v1/trainingjobs/", TRAINING)
+    assert made.status == 200, made.body
+    platform.run("wait", "--for", "running", "--timeout", "60s", "fit")
+    pods = [pod for pod in platform.objects("pods") if pod["metadata"]["name"].startswith("fit")]
+    assert len(pods) == 3
+    for pod in pods:
+        assert pod["metadata"]["namespace"] == HOME
+        container, *others = pod["spec"]["containers"]
+        assert others == []
+        # The run's own token, which the server puts beside what the tenant said.
+        own = [one for one in container.pop("envFrom") if "secretRef" in one]
+        assert [one["secretRef"]["name"].endswith(".env") for one in own] == [True]
+        spec = {"containers": [container], "volumes": [{"name": "data", "emptyDir": {}}]}
+        assert [one for one in dangers({"spec": spec}) if "peers" not in one] == []
+        kinds = {kind for volume in pod["spec"]["volumes"] for kind in volume if kind != "name"}
+        assert kinds <= {"emptyDir", "configMap"}
+    platform.run("kill", "--wait", "fit")
