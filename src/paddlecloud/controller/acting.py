@@ -8,16 +8,17 @@ somebody else's. Called by `operator` with one plan at a time per job.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable
 
 from paddlecloud.controller import holding, podgroups
 from paddlecloud.controller.identity import Identity, Json, is_owned_by
-from paddlecloud.controller.plans import PODS, Action, Create, Delete, End, Replace
+from paddlecloud.controller.plans import PODS, Action, Create, Delete, End, Nudge, Replace
 from paddlecloud.controller.remembering import written_time
 from paddlecloud.core.actions import Event, Severity
 from paddlecloud.kube.client import Client, collection, member
 from paddlecloud.kube.refusals import Refused
-from paddlecloud.kube.words import STOPPED_ANNOTATION
+from paddlecloud.kube.words import NUDGED_ANNOTATION, REPLICA_ANNOTATION, STOPPED_ANNOTATION
 
 Learn = Callable[[str, Json], None]  # plural, the object as the server now has it
 
@@ -63,6 +64,8 @@ class Actor:
                     self._learn(plural, self._client.replace(path, body))
                 case Delete(plural, name, uid):
                     self._delete(who, plural, name, uid)
+                case Nudge(name, uid):
+                    self._nudge(who, name, uid)
                 case End(name, uid, reason):
                     self._end(who, name, uid, reason)
 
@@ -120,6 +123,17 @@ class Actor:
             if not error.is_missing:
                 raise
 
+    def _nudge(self, who: Identity, name: str, uid: str) -> None:
+        note = {NUDGED_ANNOTATION: repr(time.time())}
+        change = {"metadata": {"uid": uid, "annotations": note}}
+        try:
+            self._learn(
+                "pods", self._client.patch(member("v1", "pods", who.namespace, name), change)
+            )
+        except Refused as error:
+            if not (error.is_missing or error.is_outdated):
+                raise
+
     def _end(self, who: Identity, name: str, uid: str, reason: str) -> None:
         change = {
             # The uid is compared: a successor of the same name is left alone.
@@ -165,7 +179,7 @@ class Actor:
         text = f"{about['uid']} {generation} {event.reason} {event.message}"
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         namespace = about["namespace"]
-        body = {
+        body: Json = {
             "metadata": {"name": f"{about['name']}.{digest}", "namespace": namespace},
             "involvedObject": about,
             "reason": event.reason,
@@ -176,6 +190,8 @@ class Actor:
             "lastTimestamp": written_time(now),
             "count": 1,
         }
+        if event.replica:
+            body["metadata"]["annotations"] = {REPLICA_ANNOTATION: event.replica}
         try:
             self._client.create(collection("v1", "events", namespace), body)
         except Refused as error:

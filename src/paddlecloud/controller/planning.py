@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from paddlecloud.controller import allotments, orders, podgroups, remembering, statuses
+from paddlecloud.controller import allotments, nudging, orders, podgroups, remembering, statuses
 from paddlecloud.controller import pods as making
 from paddlecloud.controller.allotments import Allotted
 from paddlecloud.controller.identity import (
@@ -37,12 +37,13 @@ from paddlecloud.controller.plans import (
     Create,
     Delete,
     End,
+    Nudge,
     Plan,
     Replace,
 )
 from paddlecloud.controller.podgroups import POD_GROUPS
 from paddlecloud.controller.remembering import seconds
-from paddlecloud.core import completion, lifecycle, moving
+from paddlecloud.core import completion, lifecycle, moving, restart
 from paddlecloud.core.actions import Decision, Event, Grant, Severity, Start, Stop
 from paddlecloud.core.cleanup import wants_removal
 from paddlecloud.core.errors import InvalidInput
@@ -292,6 +293,15 @@ class _Look:
             yield from self._config_map(data)
         if self.mine.gate is None and self.everybody.gate is None and self._servers_listen():
             yield Create(CONFIG_MAPS, making.gate(self.who))
+        for pod in self._nudgeable():
+            if nudging.left_s(pod, self.now) <= 0:
+                yield Nudge(pod["metadata"]["name"], pod["metadata"]["uid"])
+
+    def _nudgeable(self) -> list[Json]:
+        """Pods whose kubelet misses what is there by now."""
+        maps = {self.who.peers_name: self.mine.config_map, self.who.gate_name: self.mine.gate}
+        there = [name for name, body in maps.items() if body is not None]
+        return nudging.waiting(self.mine.pods, there)
 
     def _stop(self, action: Stop, is_ending: bool) -> Iterable[Action]:
         slot = (action.key.role, action.key.index)
@@ -365,6 +375,8 @@ class _Look:
             if (move.role, move.index) == (key.role, key.index) and move.attempt < key.attempt
         }
         making.keep_off(made["spec"], sorted(away))
+        if restart.joins_trained_servers(key, self.seen):
+            making.leave_servers_alone(made["spec"])
         return made
 
     def _planned(self) -> list[ReplicaKey]:
@@ -418,6 +430,7 @@ class _Look:
         """When to look again: by the job's life, or when a server's time to listen is over."""
         left = [probe_left_s(pod, self.now) for pod in self.mine.pods]
         waits = [*(one for one in left if one is not None and one > 0)]
+        waits += [nudging.left_s(pod, self.now) for pod in self._nudgeable()]
         if decision.wake_after_s is not None:
             waits.append(decision.wake_after_s)
         return min(waits, default=None)

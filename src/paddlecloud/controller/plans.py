@@ -42,7 +42,15 @@ class End:
     reason: str
 
 
-Action = Create | Replace | Delete | End
+@dataclass(frozen=True, slots=True)
+class Nudge:
+    """Have the kubelet look at a pod again at once."""
+
+    name: str
+    uid: str
+
+
+Action = Create | Replace | Delete | End | Nudge
 
 
 @dataclass(frozen=True, slots=True)

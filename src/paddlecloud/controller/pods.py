@@ -125,6 +125,14 @@ def _schedule(spec: Json, job: ClusterJob) -> None:
         spec.setdefault("dnsPolicy", "ClusterFirstWithHostNet")
 
 
+def leave_servers_alone(spec: Json) -> None:
+    """For a trainer 0 that comes back: unless the user says otherwise."""
+    container = spec["containers"][0]
+    written = container.get("env") or []
+    if all(one.get("name") != "TEST_MODE" for one in written):
+        container["env"] = [*written, {"name": "TEST_MODE", "value": "1"}]
+
+
 def keep_off(spec: Json, hosts: Sequence[str]) -> None:
     """Have the scheduler place the pod on none of these nodes, besides what the template says."""
     if not hosts:

@@ -79,6 +79,7 @@ def build(
         reason = trouble
     status: Json = {
         "phase": phase,
+        "lifecycle": decided.phase.value,
         "mode": _MODES[job.spec.mode],
         "reason": reason,
         "ready": f"{running}/{wanted}",
@@ -220,6 +221,7 @@ def build_invalid(words: PhaseWords, problem: str, old: Json, generation: int, n
     return {
         **old,
         "phase": old.get("phase") or words.pending,
+        "lifecycle": old.get("lifecycle") or Phase.QUEUED.value,
         "reason": problem if old.get("phase") in (None, words.pending) else old.get("reason", ""),
         "observedGeneration": generation,
         "conditions": [
@@ -235,6 +237,7 @@ def build_killed(words: PhaseWords, why: str, old: Json, generation: int, now: f
     return {
         **old,
         "phase": words.killed,
+        "lifecycle": Phase.KILLED.value,
         "reason": why,
         "observedGeneration": generation,
         "completionTime": written_time(now),

@@ -17,11 +17,24 @@ from collections.abc import Iterable, Sequence
 from paddlecloud.core.completion import has_failed, latest_attempts
 from paddlecloud.core.jobspec import JobSpec, Mode, RestartRule, Role
 from paddlecloud.core.moving import is_in_the_wake
-from paddlecloud.core.observed import Move, ReplicaObserved
+from paddlecloud.core.observed import Move, ReplicaKey, ReplicaObserved
 
 
 def restarts_alone(spec: JobSpec, role: Role) -> bool:
     return spec.mode == Mode.PS and role == Role.TRAINER
+
+
+def joins_trained_servers(key: ReplicaKey, replicas: Iterable[ReplicaObserved]) -> bool:
+    """Whether this is trainer 0 that comes back to servers that kept the model.
+
+    Paddle's trainer 0 pushes its fresh initial values when it starts, over what everybody has
+    trained; TEST_MODE makes it leave the servers alone.
+    """
+    is_first_again = key.role == Role.TRAINER and key.index == 0 and key.attempt > 1
+    return is_first_again and any(
+        seen.alive and seen.key.role == Role.PSERVER and seen.key.attempt < key.attempt
+        for seen in replicas
+    )
 
 
 def may_retry(rule: RestartRule, failed: ReplicaObserved) -> bool:

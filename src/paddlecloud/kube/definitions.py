@@ -141,6 +141,7 @@ def _status(phases: str, roles: Schema) -> Schema:
         "What is so, written by the operator",
         {
             "phase": _text(phases),
+            "lifecycle": _text("The same more exactly, in the words of the platform"),
             "mode": _text("PS, Collective, Heter or Single"),
             "reason": _text("One sentence about the phase"),
             "ready": _text("Running pods of wanted pods"),

@@ -18,6 +18,7 @@ KIND_LABEL = "paddlepaddle.org/kind"
 INDEX_LABEL = "paddlepaddle.org/index"
 ATTEMPT_LABEL = "paddlepaddle.org/attempt"
 STOPPED_ANNOTATION = "paddlepaddle.org/stopped"
+NUDGED_ANNOTATION = "paddlepaddle.org/nudged"  # when the kubelet was last told to look again
 PROBED_ANNOTATION = "paddlepaddle.org/probed"  # the readiness probe is ours
 # The lines of the files /trainer_id and /trainer_count of a TrainingJob's pod.
 TRAINER_ID_ANNOTATION = "paddlepaddle.org/trainer-id"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from paddlecloud.core import contract
+from paddlecloud.core import contract, restart
 from paddlecloud.core.jobspec import JobSpec, Role
 from paddlecloud.core.names import dns_label
 from paddlecloud.core.observed import ReplicaKey, ReplicaObserved
@@ -95,7 +95,7 @@ def make_launch(
     env.update(job.secret_env)
     env["PADDLECLOUD_RUN"] = str(job.run)
     env["PADDLECLOUD_ATTEMPT"] = str(key.attempt)
-    if _joins_trained_servers(key, seen):
+    if restart.joins_trained_servers(key, seen):
         env.setdefault("TEST_MODE", "1")
     role_spec = spec.role(key.role)
     assert role_spec is not None
@@ -133,16 +133,6 @@ def placed_before(
         if key.role == Role.TRAINER:
             trainers = max(trainers, key.index + 1)
     return Placed(trainers, base, gpus) if trainers else None
-
-
-def _joins_trained_servers(key: ReplicaKey, seen: Sequence[ReplicaObserved]) -> bool:
-    """Trainer 0 comes back to servers that kept the model.
-
-    Paddle's trainer 0 pushes its fresh initial values when it starts, over what everybody has
-    trained; TEST_MODE makes it leave the servers alone.
-    """
-    is_first_again = key.role == Role.TRAINER and key.index == 0 and key.attempt > 1
-    return is_first_again and any(r.alive and r.key.role == Role.PSERVER for r in seen)
 
 
 def assign_gpus(record: RunRecord, trainers: int, free: list[int]) -> dict[str, list[int]] | None:
