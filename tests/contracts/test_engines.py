@@ -22,6 +22,11 @@ from paddlecloud.core.resources import Resources
 from paddlecloud.scheduling.snapshot import Quota
 from tests.engine_bench import KINDS, SMALL, TIMEOUT_S, Bench, a_job, running
 
+# As real parameter servers do: on a cluster trainers wait for it.
+SERVES = (
+    'test "$TRAINING_ROLE" = PSERVER && exec python3 -m http.server --bind "$POD_IP" $PADDLE_PORT; '
+)
+
 
 @pytest.fixture(params=KINDS)
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
@@ -63,8 +68,7 @@ def test_reports_exit_code_and_message_of_the_first_to_fail(bench):
 
 
 def test_stops_parameter_servers_when_trainers_are_done(bench):
-    entry = 'test "$TRAINING_ROLE" = TRAINER || exec sleep 1000'
-    job = bench.put(entry, mode=Mode.PS, trainers=2, pservers=2)
+    job = bench.put(f"{SERVES}true", mode=Mode.PS, trainers=2, pservers=2)
     change = bench.end(job)
     assert change.status.phase == Phase.SUCCEEDED
     assert all(not seen.alive for seen in change.replicas)
@@ -106,10 +110,7 @@ def test_restarts_a_gang_together_and_only_within_the_budget(bench):
 
 def test_restarts_a_failed_trainer_alone_beside_parameter_servers(bench):
     rule = RestartRule(max_restarts=1, backoff_s=0.01)
-    entry = (
-        'test "$TRAINING_ROLE" = PSERVER && exec sleep 1000; '
-        'test "$PADDLECLOUD_ATTEMPT$RANK" = 11 && exit 5; echo "mode $TEST_MODE"'
-    )
+    entry = f'{SERVES}test "$PADDLECLOUD_ATTEMPT$RANK" = 11 && exit 5; echo "mode $TEST_MODE"'
     job = bench.put(entry, mode=Mode.PS, trainers=2, pservers=1, restart=rule)
     end = bench.end(job)
     assert end.status.phase == Phase.SUCCEEDED
@@ -119,10 +120,7 @@ def test_restarts_a_failed_trainer_alone_beside_parameter_servers(bench):
 
 def test_trainer_0_that_comes_back_does_not_reset_the_servers(bench):
     rule = RestartRule(max_restarts=1, backoff_s=0.01)
-    entry = (
-        'test "$TRAINING_ROLE" = PSERVER && exec sleep 1000; '
-        'test "$PADDLECLOUD_ATTEMPT" = 1 && exit 5; echo "mode $TEST_MODE"'
-    )
+    entry = f'{SERVES}test "$PADDLECLOUD_ATTEMPT" = 1 && exit 5; echo "mode $TEST_MODE"'
     job = bench.put(entry, mode=Mode.PS, trainers=1, pservers=1, restart=rule)
     bench.end(job)
     assert bench.log_text(job, attempt=2).strip() == "mode 1"

@@ -53,8 +53,8 @@ class KubernetesConfig:
     volumes, so a `pfs_volume` of that kind needs `privileged`."""
 
     kubectl_user: str = ""
-    """Who an account is for kubectl, e.g. `oidc:{account}`: that user may look after the jobs of the
-    account's namespace. Empty (default): nobody."""
+    """Who an account is for kubectl, e.g. `oidc:{account}`: that user may look after the jobs of
+    the account's namespace. Empty (default): nobody."""
 
     archive_logs: bool = True
     """Keep the logs of pods that are gone (default). Pods then have a finalizer until theirs is

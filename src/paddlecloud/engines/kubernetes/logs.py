@@ -33,6 +33,7 @@ Json = dict[str, Any]
 _INTEREST_S = 60.0  # how long a log is followed after the last who waited for it
 _SILENCE_S = 20.0  # a quiet follower looks this often whether anybody is still interested
 _AGAIN_S = 0.3  # between two looks at the same pod when nobody follows it
+_LAST_WORDS_S = 3.0
 _ARCHIVERS = 8
 _SPOOLS_REMEMBERED = 2_000
 _FIRST_RETRY_S, _LONGEST_RETRY_S = 0.3, 5.0
@@ -145,8 +146,9 @@ class Logs:
 
     def _fetch(self, pod: Json, spool: Spool) -> None:
         """All there is, to the end if it has ended. Raises Refused."""
-        if not spool.filling.acquire(blocking=False):
-            return  # somebody is at it
+        # Somebody may be at it: the rest of a log that has ended is worth a moment's wait.
+        if not spool.filling.acquire(timeout=_LAST_WORDS_S if has_ended(pod) else 0):
+            return
         try:
             if spool.is_done:
                 return

@@ -170,22 +170,37 @@ class Orders:
                     raise
 
     def release(self, pod: Json) -> None:
-        """Let a pod go whose log is stored."""
+        """Let a pod go whose log is stored. Raises Refused."""
         metadata = pod["metadata"]
         path = member("v1", "pods", metadata["namespace"], metadata["name"])
-        kept = [one for one in metadata.get("finalizers") or () if one != words.LOG_FINALIZER]
-        body = {
-            "metadata": {
+        for attempt in range(_TRIES):
+            kept = [one for one in metadata.get("finalizers") or () if one != words.LOG_FINALIZER]
+            change = {
                 "finalizers": kept,
                 "uid": metadata["uid"],
                 "resourceVersion": metadata["resourceVersion"],
             }
-        }
+            try:
+                self._client.patch(path, {"metadata": change})
+                return
+            except Refused as error:
+                if error.is_missing:
+                    return
+                if not error.is_outdated or attempt == _TRIES - 1:
+                    raise
+            fresh = self._pod(path)
+            if fresh is None or fresh["uid"] != metadata["uid"]:
+                return
+            metadata = fresh
+
+    def _pod(self, path: str) -> Json | None:
         try:
-            self._client.patch(path, body)
+            found: Json = self._client.get(path)["metadata"]
+            return found
         except Refused as error:
-            if not error.is_missing:
-                raise
+            if error.is_missing:
+                return None
+            raise
 
     # --- groups ------------------------------------------------------------------------------
 
