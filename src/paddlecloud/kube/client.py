@@ -212,9 +212,16 @@ class _Stream:
             )
 
     def lines(self) -> Iterator[Json]:
-        assert self._response is not None
-        while line := self._response.readline():
-            event = _decode(line)
+        # Not readline(): of a chunked answer that one looks at every byte several times.
+        rest = b""
+        for piece in self.pieces():
+            *whole, rest = (rest + piece).split(b"\n")
+            for line in whole:
+                event = _decode(line) if line else None
+                if isinstance(event, dict):
+                    yield event
+        if rest:
+            event = _decode(rest)
             if isinstance(event, dict):
                 yield event
 

@@ -43,11 +43,14 @@ def key_of(body: Json) -> Key:
 
 def version_of(body: Json) -> int:
     """Opaque by the letter, but a growing number in every API server there is."""
-    return _number(str(body["metadata"].get("resourceVersion") or "0"))
+    return _number(body["metadata"].get("resourceVersion") or "0")
 
 
 def _number(version: str) -> int:
-    return int(version) if version.isdecimal() else 0
+    try:
+        return int(version)
+    except ValueError:
+        return 0
 
 
 @dataclass(frozen=True, slots=True)
