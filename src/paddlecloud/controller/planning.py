@@ -12,21 +12,18 @@ would read old addresses from it; it comes back when every pod has its address.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
-from paddlecloud.controller import allotments, nudging, orders, podgroups, remembering, statuses
+from paddlecloud.controller import allotments, nudging, orders, podgroups, statuses
 from paddlecloud.controller import pods as making
 from paddlecloud.controller.allotments import Allotted
 from paddlecloud.controller.identity import (
-    Identity,
     Json,
     identity_of,
     is_owned_by,
-    slot_of,
 )
-from paddlecloud.controller.observing import observe, probe_left_s, trouble
-from paddlecloud.controller.orders import Orders
+from paddlecloud.controller.looking import Look
+from paddlecloud.controller.observing import probe_left_s
 from paddlecloud.controller.peers import Site, Slot, shared_data
 from paddlecloud.controller.plans import (
     CONFIG_MAPS,
@@ -42,13 +39,11 @@ from paddlecloud.controller.plans import (
     Replace,
 )
 from paddlecloud.controller.podgroups import POD_GROUPS
-from paddlecloud.controller.remembering import seconds
-from paddlecloud.core import completion, lifecycle, moving, restart
-from paddlecloud.core.actions import Decision, Event, Grant, Severity, Start, Stop
+from paddlecloud.core import lifecycle, restart
+from paddlecloud.core.actions import Decision, Event, Severity, Start, Stop
 from paddlecloud.core.cleanup import wants_removal
 from paddlecloud.core.errors import InvalidInput
-from paddlecloud.core.jobspec import CleanPolicy
-from paddlecloud.core.observed import Observed, ReplicaKey, ReplicaObserved, ReplicaState
+from paddlecloud.core.observed import ReplicaKey, ReplicaState
 from paddlecloud.core.phases import TERMINAL, Phase
 from paddlecloud.engines.kubernetes import allocations
 from paddlecloud.forms.custom_resources import ClusterJob, Intranet
@@ -82,7 +77,7 @@ def plan(
     if has_ended:
         return Plan(tuple(_after_the_end(job, mine, kind.phase_of(body))))
     warnings = (*warnings, *asked.warnings, *(allotted.warnings if allotted else ()))
-    look = _Look(who, job, site, children, mine, old, asked, allotted, now)
+    look = _Steps(who, job, site, children, mine, old, asked, allotted, now)
     decision = lifecycle.decide(who.job_id, 1, job.spec, look.grant, look.observed(body), now)
     status = statuses.build(
         who,
@@ -154,121 +149,8 @@ def _delete(plural: str, body: Json) -> Delete:
     return Delete(plural, body["metadata"]["name"], body["metadata"]["uid"])
 
 
-@dataclass
-class _Look:
-    """One look at a job that has not ended."""
-
-    who: Identity
-    job: ClusterJob
-    site: Site
-    everybody: Children
-    mine: Children
-    old: Json
-    asked: Orders
-    allotted: Allotted | None
-    now: float
-    grant: Grant = field(init=False)
-    seen: tuple[ReplicaObserved, ...] = field(init=False)
-    latest: Mapping[Slot, ReplicaObserved] = field(init=False)
-    pods: dict[Slot, Json] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.seen = observe(
-            self.who, self.job.spec, self.job.intranet, self.mine.pods, self.old, self.now
-        )
-        self.grant = allotments.grant(self.job, self.allotted, self.seen)
-        self.latest = completion.latest_attempts(self.seen)
-        self.pods = {}
-        for pod in self.mine.pods:
-            slot = slot_of(pod)
-            if slot is not None:
-                self.pods[slot[0], slot[1]] = pod
-
-    def observed(self, body: Json) -> Observed:
-        since = self.allotted.allocation.preempted_at if self.allotted else None
-        told = seconds(self.old.get("startTime"))
-        starts = [told, *(one.started_at for one in self.seen if not since or not one.stopping)]
-        return Observed(
-            self.seen,
-            cancel_asked=self.asked.cancel,
-            moves=self.asked.moves,
-            submitted_at=seconds(body["metadata"].get("creationTimestamp")) or 0.0,
-            # The time it may run begins anew when it was stopped for another.
-            first_started_at=min(
-                (at for at in starts if at is not None and at > (since or 0.0)), default=None
-            ),
-        )
-
-    @property
-    def wanted(self) -> list[Slot]:
-        return completion.wanted_replicas(self.job.spec, self.grant.trainers)
-
-    # --- what would be forgotten with the pods -------------------------------------------------
-
-    def _failing(self, decision: Decision) -> list[ReplicaObserved]:
-        """Failed attempts whose pods stand in the way of the next."""
-        starting = {
-            (action.key.role, action.key.index)
-            for action in decision.actions
-            if isinstance(action, Start)
-        }
-        return [
-            self.latest[slot]
-            for slot in starting
-            if slot in self.pods
-            and slot in self.latest
-            and completion.has_failed(self.latest[slot])
-        ]
-
-    def _ordered_away(self) -> dict[Slot, ReplicaObserved]:
-        """Attempts that are to leave their node and whose pods are there."""
-        away = moving.ordered_away(self.asked.moves, dict(self.latest))
-        return {
-            slot: self.latest[slot]
-            for slot in away
-            if slot in self.pods and self.latest[slot].alive
-        }
-
-    def remembered_after(self, decision: Decision) -> Json:
-        leaving = [] if decision.ending else list(self._ordered_away().values())
-        failing = self._failing(decision)
-        rows = remembering.rows_after(self.who, self.old, self.latest, failing, leaving, self.now)
-        stops = [action.key for action in decision.actions if isinstance(action, Stop)]
-        is_stopped = not self.grant.trainers and not decision.ending
-        return rows | remembering.preempted_rows(
-            self.who, self.old, [one for one in self.seen if is_stopped and one.key in stops]
-        )
-
-    def trouble(self) -> str:
-        """What keeps it from running although it may; a sentence, or nothing."""
-        if not self.grant.trainers:
-            return ""
-        return self.blocked() or self.lacks_volcano() or trouble(self.mine.pods)
-
-    def lacks_volcano(self) -> str:
-        """That nobody will place the pods; a sentence, or nothing."""
-        if self.site.has_volcano or making.scheduler_of(self.job) != making.VOLCANO:
-            return ""
-        return "the job wants the scheduler volcano, which is not installed in this cluster"
-
-    # --- names that somebody else has ------------------------------------------------------------
-
-    def blocked(self) -> str:
-        """Why a pod cannot be made although it should; a sentence, or nothing."""
-        strangers = self._strangers()
-        return (
-            f"{strangers[0]} exists and is not of this job; it has to go first" if strangers else ""
-        )
-
-    def _strangers(self) -> list[str]:
-        names = {self.who.pod_name(*slot) for slot in self.wanted}
-        return sorted(
-            pod["metadata"]["name"]
-            for pod in self.everybody.pods
-            if pod["metadata"]["name"] in names and not is_owned_by(pod, self.who.uid)
-        )
-
-    # --- actions ---------------------------------------------------------------------------------
+class _Steps(Look):
+    """What to do next about it."""
 
     def actions(self, decision: Decision) -> Iterable[Action]:
         if decision.status.phase in TERMINAL:
@@ -308,21 +190,13 @@ class _Look:
         pod = self.pods.get(slot)
         if pod is None or pod["metadata"].get("deletionTimestamp"):
             return
-        if not is_ending and slot in self._ordered_away():
+        if not is_ending and slot in self.ordered_away():
             return  # told first; its successor's creation removes it
         # Without a node there is no kubelet that would end it, and no log to keep.
-        if is_ending and self._is_kept() and (pod.get("spec") or {}).get("nodeName"):
+        if is_ending and self.is_kept() and (pod.get("spec") or {}).get("nodeName"):
             yield End(pod["metadata"]["name"], pod["metadata"]["uid"], action.reason)
         else:
             yield _delete(PODS, pod)
-
-    def _is_kept(self) -> bool:
-        """Whether the policy keeps pods after the end that is coming."""
-        policy: CleanPolicy = self.job.spec.clean
-        ending = Phase.KILLED if self.asked.cancel else Phase.FAILED
-        if completion.trainers_are_done(dict(self.latest), self.grant.trainers):
-            ending = Phase.SUCCEEDED
-        return not wants_removal(policy, ending)
 
     def _pod_group(self) -> Iterable[Action]:
         if making.scheduler_of(self.job) != making.VOLCANO or not self.site.has_volcano:
@@ -352,20 +226,14 @@ class _Look:
         in_the_way = [key for key in starts if (key.role, key.index) in self.pods]
         for key in in_the_way:
             pod = self.pods[key.role, key.index]
-            if self._is_told(pod) and not pod["metadata"].get("deletionTimestamp"):
+            if self.is_told(pod) and not pod["metadata"].get("deletionTimestamp"):
                 yield _delete(PODS, pod)
         if in_the_way:
             return
-        taken = set(self._strangers())
-        for key in [*starts, *self._planned()]:
+        taken = set(self.strangers())
+        for key in [*starts, *self.planned()]:
             if self.who.pod_name(key.role, key.index) not in taken:
                 yield Create(PODS, self._pod(key))
-
-    def _is_told(self, pod: Json) -> bool:
-        slot = slot_of(pod)
-        if slot is None:
-            return False
-        return remembering.is_told(self.old, self.who.kind.role_word(slot[0]), slot[1], slot[2])
 
     def _pod(self, key: ReplicaKey) -> Json:
         made = making.pod(self.job, self.who, self.site, self.grant.trainers, key)
@@ -379,38 +247,14 @@ class _Look:
             making.leave_servers_alone(made["spec"])
         return made
 
-    def _planned(self) -> list[ReplicaKey]:
-        """Replicas of a restart under way that have no pod yet."""
-        return [
-            one.key
-            for one in self.seen
-            if one.state == ReplicaState.PENDING and (one.key.role, one.key.index) not in self.pods
-        ]
-
     # --- the peers -------------------------------------------------------------------------------
 
     def _data(self) -> dict[str, str] | None:
         """The content of the ConfigMap; None while an address is not known."""
-        addresses = self._addresses()
+        addresses = self.addresses()
         if any(not addresses.get(slot) for slot in self.wanted):
             return None
         return shared_data(self.job, self.who, self.site, self.grant.trainers, addresses)
-
-    def _addresses(self) -> Mapping[Slot, str]:
-        if self.job.intranet == Intranet.SERVICE:
-            return {slot: self.who.pod_name(*slot) for slot in self.wanted}
-        known = {
-            slot: one.address
-            for slot, one in self.latest.items()
-            if slot in self.pods and not one.stopping
-        }
-        # Who is done needs no address, but the lists have a place for every rank.
-        gone = {
-            slot: self.who.pod_name(*slot)
-            for slot, one in self.latest.items()
-            if slot not in self.pods and completion.ended_well(one)
-        }
-        return {**gone, **known}
 
     # --- servers first ---------------------------------------------------------------------------
 

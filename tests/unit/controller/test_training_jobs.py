@@ -145,3 +145,23 @@ def test_is_another_job_than_the_paddle_job_of_the_same_name():
     # Neither kind has the other's roles: a PaddleJob no master, a TrainingJob no heter workers.
     assert shared == {"job-heter-0", "job-master-0"}
     assert both[0].labels != both[1].labels
+
+
+def test_goes_on_without_a_trainer_even_when_its_pod_is_deleted():
+    world = training(
+        fault_tolerant=True, backoffLimit=0, trainer=trainer(3), pserver={"min-instance": 1}
+    )
+    world.end("job-trainer-1", 1)
+    world.settle()
+    assert (world.status["phase"], world.status["reason"]) == (
+        "running",
+        "goes on without trainer-1",
+    )
+    del world.stored["pods", "job-trainer-1"]
+    world.settle()
+    assert "job-trainer-1" not in world.pods()
+    assert world.data is not None
+    for name in ("job-trainer-0", "job-trainer-2"):
+        world.end(name, 0)
+    world.settle()
+    assert world.status["phase"] == "succeeded"
