@@ -1,16 +1,18 @@
-"""Pod templates for the real node: a shell, and PaddlePaddle without an image of its own.
+"""Pod templates for the real node: a shell, PaddlePaddle and our operator without their images.
 
 The runtime of `make runtime` is a folder of this machine, too large for an image per test; pods
-mount it, and the Python it was made from, where they are.
+mount it, and the Python it was made from, where they are. So does the operator with this checkout.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
+from paddlecloud.controller import manifests
 from tests import possible
-from tests.kube.running import RealCluster
+from tests.kube.running import ROOT, RealCluster
 
 Json = dict[str, Any]
 
@@ -54,14 +56,7 @@ def _role(
     folders: list[tuple[Path, bool]],
     container: Json,
 ) -> Json:
-    volumes = [
-        {"name": f"folder-{n}", "hostPath": {"path": str(path), "type": "Directory"}}
-        for n, (path, _) in enumerate(folders)
-    ]
-    mounts = [
-        {"name": f"folder-{n}", "mountPath": str(path), "readOnly": is_read_only}
-        for n, (path, is_read_only) in enumerate(folders)
-    ]
+    volumes, mounts = _host_folders(folders)
     body = {
         "name": "paddle",
         "image": cluster.image,
@@ -71,3 +66,43 @@ def _role(
     }
     spec = {"containers": [body], "volumes": volumes, "terminationGracePeriodSeconds": 2}
     return {"replicas": replicas, "template": {"spec": spec}}
+
+
+def _host_folders(folders: list[tuple[Path, bool]]) -> tuple[list[Json], list[Json]]:
+    """Volumes and their mounts, each folder where it is on this machine."""
+    volumes: list[Json] = [
+        {"name": f"folder-{n}", "hostPath": {"path": str(path), "type": "Directory"}}
+        for n, (path, _) in enumerate(folders)
+    ]
+    mounts: list[Json] = [
+        {"name": f"folder-{n}", "mountPath": str(path), "readOnly": is_read_only}
+        for n, (path, is_read_only) in enumerate(folders)
+    ]
+    return volumes, mounts
+
+
+def operator_manifests(cluster: RealCluster, home: str, watched: str) -> list[Json]:
+    """What `paddlecloud manifests` prints, less the definitions, for an operator that looks after
+    one namespace. Nothing of it is changed but where its program comes from."""
+    objects = [
+        one
+        for one in manifests.everything(home, cluster.image)
+        if one["kind"] != "CustomResourceDefinition"
+    ]
+    deployment = next(one for one in objects if one["kind"] == "Deployment")
+    pod = deployment["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    tools = Path(sys.prefix).resolve()
+    folders = [(tools, True), (Path(sys.base_prefix), True), (ROOT / "src", True)]
+    volumes, mounts = _host_folders(folders)
+    pod["volumes"] = [*pod["volumes"], *volumes]
+    container["volumeMounts"] = [*container["volumeMounts"], *mounts]
+    more = ["--namespace", watched, "--lease-namespace", home]
+    container["command"] = [*container["command"], *more]
+    container["env"] = [
+        *container.get("env", ()),
+        {"name": "PATH", "value": f"{tools}/bin:/usr/bin:/bin"},
+        {"name": "PYTHONPATH", "value": str(ROOT / "src")},
+        {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"},
+    ]
+    return objects

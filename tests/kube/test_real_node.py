@@ -1,18 +1,19 @@
-"""Jobs in real pods: a kubelet, a container runtime, and PaddlePaddle that trains.
+"""Jobs in real pods: a kubelet, a container runtime, our operator, and PaddlePaddle that trains.
 
 All jobs are applied at once and share the machine; each test waits for its own.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.kube import running
-from tests.kube.real_pods import paddle_role, shell_role
+from paddlecloud.controller import manifests
+from tests.kube.real_pods import operator_manifests, paddle_role, shell_role
 from tests.kube.running import ROOT, Namespace, RealCluster, until
 from tests.kube.test_jobs import paddle_job
 
@@ -50,19 +51,25 @@ def _jobs(cluster: RealCluster) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def jobs(
-    real_cluster: RealCluster, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Namespace]:
-    namespace = Namespace(real_cluster, "real-jobs")
-    log = tmp_path_factory.mktemp("operator") / "operator.log"
+def jobs(real_cluster: RealCluster) -> Iterator[Namespace]:
+    """All jobs, looked after by an operator in the cluster, with the rights it has there."""
+    home, namespace = "real-operator", Namespace(real_cluster, "real-jobs")
+    objects = operator_manifests(real_cluster, home, namespace.name)
+    here = f"deployment/{manifests.NAME}"
     try:
-        with running.operator(real_cluster, log, "--namespace", namespace.name) as operator:
-            for job in _jobs(real_cluster):
-                namespace.apply(job)
-            yield namespace
-        assert [row for row in operator.lines if row["level"] == "error"] == []
+        real_cluster.kubectl("apply", "-f", "-", text=manifests.as_yaml(objects))
+        for job in _jobs(real_cluster):
+            namespace.apply(job)
+        real_cluster.kubectl("-n", home, "rollout", "status", here, "--timeout=60s")
+        yield namespace
+        lines = real_cluster.kubectl("-n", home, "logs", here).splitlines()
+        rows = [json.loads(line) for line in lines]
+        assert [row for row in rows if row["level"] == "error"] == []
+        assert [row for row in rows if "forbidden" in row["message"]] == []
     finally:
         namespace.remove()
+        text = manifests.as_yaml(objects)
+        real_cluster.kubectl("delete", "-f", "-", "--wait=false", text=text)
 
 
 def _losses(log: str) -> list[float]:
