@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from paddlecloud.controller import manifests
+from paddlecloud.controller import manifests, platform_manifests
 from paddlecloud.kube.client import collection
 from tests.kube.running import Cluster, Namespace, OperatorProcess, until
 from tests.kube.test_jobs import paddle_job, role
@@ -86,7 +86,10 @@ def test_installs_upgrades_and_leaves_nothing_behind(bare_cluster, tmp_path):
         assert [line for line in again if not line.endswith(" unchanged")] == []
         newer = bare_cluster.kubectl("apply", "-f", "-", text=_printed("--image", "none:2"))
         changed = [line for line in newer.splitlines() if not line.endswith(" unchanged")]
-        assert changed == [f"deployment.apps/{manifests.NAME} configured"]
+        assert changed == [
+            f"deployment.apps/{manifests.NAME} configured",
+            f"statefulset.apps/{platform_manifests.SERVER} configured",
+        ]
         assert team.status()["phase"] == "Completed"  # objects outlive an upgrade
         team.apply(paddle_job("left", worker=role(1)))
         team.until_phase("Running", "left")

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from paddlecloud.controller import manifests, platform_manifests
+from paddlecloud.controller.platform_manifests import Site
 from tests.cli.test_platform import free_port
 from tests.kube import running
 from tests.kube.running import Cluster, until
@@ -28,6 +30,11 @@ pytestmark = [pytest.mark.e2e, pytest.mark.needs("kube")]
 
 CLI = Path(sys.executable).with_name("paddlecloud")
 HOME = "paddlecloud-alice"
+SITE = "platform-rights"
+RIGHTS = (
+    *("ServiceAccount", "ClusterRole", "ClusterRoleBinding"),
+    *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+)
 
 
 @dataclass
@@ -68,7 +75,30 @@ class Platform:
 
 
 @pytest.fixture(scope="module")
-def platform(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+def limited(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A kubeconfig with the rights the manifests give to the server, and no others."""
+    site = Site(SITE, "none:1")
+    rights = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SITE}},
+        *(one for one in platform_manifests.objects(site) if one["kind"] in RIGHTS),
+    ]
+    text = manifests.as_yaml(rights)
+    cluster.kubectl("apply", "-f", "-", text=text)
+    try:
+        token = cluster.kubectl("-n", SITE, "create", "token", platform_manifests.SERVER).strip()
+        config = json.loads(cluster.kubeconfig.read_text())
+        config["users"][0]["user"] = {"token": token}
+        path = tmp_path_factory.mktemp("rights") / "kubeconfig"
+        path.write_text(json.dumps(config))
+        yield path
+    finally:
+        cluster.kubectl("delete", "-f", "-", "--wait=false", text=text)
+
+
+@pytest.fixture(scope="module")
+def platform(
+    cluster: Cluster, limited: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Platform]:
     """`paddlecloud up --engine kubernetes` and an operator for the account's namespace."""
     folder = tmp_path_factory.mktemp("platform")
     (folder / "package").mkdir()
@@ -78,7 +108,7 @@ def platform(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     made = Platform(cluster, {**os.environ, **names}, folder, port)
     where = ("--port", str(port), "--state", str(folder / "state"))
     said = made.run(
-        *("up", *where, "--engine", "kubernetes", "--kubeconfig", str(cluster.kubeconfig)),
+        *("up", *where, "--engine", "kubernetes", "--kubeconfig", str(limited)),
         *("--image", "demo:v1"),
     )
     assert "kubernetes engine" in said
@@ -161,6 +191,32 @@ def test_images_are_pulled_with_a_login_of_the_account(platform: Platform) -> No
     platform.run("delete", "registry", "hub")
     gone = ("get", "secret", "--ignore-not-found", "-o", "name", "pcloud-registry-hub")
     until(lambda: not platform.kubectl(*gone), "the secret is gone")
+
+
+def test_the_server_has_no_rights_beyond_accounts_namespaces(
+    platform: Platform, limited: Path
+) -> None:
+    _submit(platform, "here", "--mode", "single")
+    platform.run("kill", "--wait", "here")
+    server = Cluster(platform.cluster.state, limited)
+
+    def denied(*words: str) -> str:
+        return server.kubectl(*words, ok=False)
+
+    made = ("create", "secret", "generic", "x", "--from-literal=a=b")
+    policy = "only where the namespace begins with paddlecloud-"
+    until(lambda: policy in denied("-n", "default", *made), "the policy is in force")
+    assert policy in denied("create", "namespace", "other")
+    assert policy in denied("label", "namespace", "default", "a=b")
+    assert "forbidden" in denied("get", "secrets", "-A")
+    assert "forbidden" in denied("-n", HOME, "get", "secret", "default")
+    assert "forbidden" in denied("-n", HOME, "delete", "pods", "--all")
+    binding = ("create", "rolebinding", "x", "--user=alice")
+    assert "forbidden" in denied("-n", HOME, *binding, "--clusterrole=cluster-admin")
+    server.kubectl("-n", HOME, *binding, "--clusterrole=paddlecloud-user")
+    platform.kubectl("delete", "rolebinding", "x")
+    log = (platform.folder / "state" / "run" / "server.log").read_text()
+    assert "forbidden" not in log
 
 
 def test_hostile_objects_are_refused_and_nothing_of_them_reaches_the_cluster(

@@ -18,7 +18,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from paddlecloud.core.errors import PaddleCloudError
+from paddlecloud.core.errors import InvalidInput, PaddleCloudError
 
 DEFAULT_IMAGE = "paddlecloud/paddlecloud:latest"
 DEFAULT_NAMESPACE = "paddlecloud"
@@ -59,6 +59,10 @@ def _parser() -> argparse.ArgumentParser:
     manifests.add_argument("--crds", action="store_true")
     manifests.add_argument("--namespace", default=DEFAULT_NAMESPACE)
     manifests.add_argument("--image", default=DEFAULT_IMAGE)
+    manifests.add_argument("--job-image", default="")
+    manifests.add_argument("--pfs-volume", default="")
+    manifests.add_argument("--no-operator", action="store_true")
+    manifests.add_argument("--no-server", action="store_true")
     return parser
 
 
@@ -114,20 +118,44 @@ def _run(asked: argparse.Namespace) -> int:
     return 0
 
 
+def _print_manifests(asked: argparse.Namespace) -> int:
+    from paddlecloud.controller import manifests
+    from paddlecloud.controller.platform_manifests import Site
+
+    site = Site(asked.namespace, asked.image, asked.job_image, _volume(asked.pfs_volume))
+    objects = (
+        manifests.definitions()
+        if asked.crds
+        else manifests.whole_platform(
+            site, with_operator=not asked.no_operator, with_server=not asked.no_server
+        )
+    )
+    sys.stdout.write(manifests.as_yaml(objects))
+    return 0
+
+
+def _volume(text: str) -> dict[str, object] | None:
+    """One volume as a pod names it, without its name."""
+    if not text:
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or len(found) != 1 or "name" in found:
+        raise InvalidInput(
+            'must be one volume as a pod names it, e.g. {"nfs": {"server": "s", "path": "/pfs"}}',
+            field="--pfs-volume",
+        )
+    return found
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(argv)
     try:
         if asked.order == "run":
             return _run(asked)
-        from paddlecloud.controller import manifests
-
-        objects = (
-            manifests.definitions()
-            if asked.crds
-            else manifests.everything(asked.namespace, asked.image)
-        )
-        sys.stdout.write(manifests.as_yaml(objects))
-        return 0
+        return _print_manifests(asked)
     except BrokenPipeError:  # `| head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -1,13 +1,16 @@
 """What an empty cluster needs before the first job, as objects for kubectl.
 
 `definitions()` are the custom resources; `everything(...)` adds a namespace, the operator, and
-exactly the rights it uses: no star, no secrets, no exec. `deploy/` holds the definitions as YAML,
-and a test compares. Printed by `paddlecloud manifests`. Nothing here talks to a cluster.
+exactly the rights it uses: no star, no secrets, no exec. `whole_platform(...)` has the server and
+the file server of `platform_manifests` too. `deploy/` holds the definitions as YAML, and a test
+compares. Printed by `paddlecloud manifests`. Nothing here talks to a cluster.
 """
 
 from __future__ import annotations
 
+from paddlecloud.controller import platform_manifests
 from paddlecloud.controller.identity import Json
+from paddlecloud.controller.platform_manifests import Site
 from paddlecloud.forms import trainingjob
 from paddlecloud.kube import definitions as defined
 from paddlecloud.kube.definitions import RESOURCE_GROUPS
@@ -62,6 +65,23 @@ def lease_rules() -> list[Json]:
 
 def everything(namespace: str, image: str) -> list[Json]:
     """Definitions, rights and the operator itself, in the order they must be applied."""
+    return whole_platform(Site(namespace, image), with_server=False)
+
+
+def whole_platform(
+    site: Site, *, with_operator: bool = True, with_server: bool = True
+) -> list[Json]:
+    """Definitions, a namespace and what runs in it, in the order they must be applied."""
+    return [
+        *definitions(),
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": site.namespace}},
+        *(_operator(site.namespace, site.image) if with_operator else ()),
+        *(platform_manifests.objects(site) if with_server else ()),
+    ]
+
+
+def _operator(namespace: str, image: str) -> list[Json]:
+    """Its rights, and the operator itself."""
     here = {"name": NAME, "namespace": namespace}
     account = {"kind": "ServiceAccount", **here}
     rbac = "rbac.authorization.k8s.io"
@@ -76,8 +96,6 @@ def everything(namespace: str, image: str) -> list[Json]:
         }
 
     return [
-        *definitions(),
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": here},
         {
             "apiVersion": f"{rbac}/v1",
