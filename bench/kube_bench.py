@@ -1,26 +1,42 @@
-"""How fast the operator turns jobs into running pods, beside raw pods by plain threads.
+"""How fast operators turn jobs into running pods, on one real control plane and in one run.
 
-A real control plane with 1,000 pretended nodes (`make cluster-programs` builds it). The floor is
-the same number of pods made by eight threads and nobody's operator. JOBS=1000 in the environment
-measures more. Memory and API calls are the operator's own.
+    kube_bench.py [--jobs 100] [--many 1000] [--no-peers] [--no-many]
+
+1,000 pretended nodes (`make cluster-programs` builds what is needed). The floor is as many raw
+pods by eight threads. Then ours, then Kubeflow's training-operator and Volcano (`_kube_peers.sh`
+builds them the first time), each as it comes and with the limits of its API client out of the way.
+Then ours again with many jobs: whether it is linear, memory, how soon a change is acted upon, how
+soon after its start, and what it costs when all have ended. About twelve minutes.
 """
 
 from __future__ import annotations
 
-import os
+import argparse
 import re
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
 
+import _kube_peers
 from _children import cpu_s, end, pss_mb
-from _report import CannotMeasure, Report, run
+from _kube_jobs import (
+    CONTAINER,
+    OURS,
+    WORKERS,
+    Census,
+    each,
+    finish,
+    make_namespace,
+    measure,
+    remove_namespace,
+)
+from _report import CannotMeasure, Report, percentile, run
 
 from paddlecloud.controller import manifests
 from paddlecloud.kube import kubeconfig
@@ -28,170 +44,243 @@ from paddlecloud.kube.client import Client, collection
 
 ROOT = Path(__file__).resolve().parent.parent
 CLUSTER = ROOT / "tools" / "cluster"
-NODES, WORKERS = 1000, 4
-JOBS = int(os.environ.get("JOBS", "100"))
+NODES = 1000
 PATIENCE_S = 600.0
-IDLE_S = 10.0
-GROUP = "batch.paddlepaddle.org/v1"
-CONTAINER = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1"}}}
+PEER_PATIENCE_S = 150.0
+IDLE_S = 30.0
+CHANGES, CHANGES_PER_S = 200, 10.0
 
 
-def _each(items: Iterable[Any], client: Client, act: Callable[[Any], object]) -> None:
-    """By eight threads."""
-    left, lock = iter(items), threading.Lock()
+class OperatorProcess:
+    """Ours, as users start it."""
 
-    def work() -> None:
+    def __init__(self, config: Path, log: Path) -> None:
+        self._log = log
+        self.started_s = time.perf_counter()
+        with log.open("wb") as output:
+            self.process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "paddlecloud", "controller"),
+                    *("--kubeconfig", str(config), "--metrics-port", "0"),
+                ],
+                stdout=output,
+                stderr=output,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def figures(self) -> dict[str, float]:
+        found = re.search(r"listening on ([\d.:]+)", self._log.read_text())
+        if found is None:
+            raise CannotMeasure(f"the operator: {self._log.read_text()[-300:]}")
+        with urllib.request.urlopen(f"http://{found.group(1)}/metrics", timeout=30) as answer:
+            rows = re.findall(r"^paddlecloud_operator_(\w+) (\S+)$", answer.read().decode(), re.M)
+        return {name: float(value) for name, value in rows}
+
+    def until(self, name: str, value: float) -> None:
+        deadline_s = time.monotonic() + PATIENCE_S
         while True:
-            with lock:
-                item = next(left, None)
-            if item is None:
-                client.forget_connection()
-                return
-            act(item)
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+            try:
+                if self.figures()[name] == value:
+                    return
+            except (CannotMeasure, OSError):
+                pass
+            if time.monotonic() > deadline_s or self.process.poll() is not None:
+                raise CannotMeasure(f"the operator: {name} is not {value:g}")
+            time.sleep(0.2)
 
 
-def _until(count: Callable[[], int], wanted: int, what: str) -> float:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while (found := count()) < wanted:
-        if time.monotonic() > deadline_s:
-            raise CannotMeasure(f"{what}: {found} of {wanted}")
-        time.sleep(0.2)
-    return time.perf_counter()
+@contextmanager
+def _operator(config: Path, log: Path) -> Iterator[OperatorProcess]:
+    one = OperatorProcess(config, log)
+    try:
+        one.until("leads", 1)
+        yield one
+    finally:
+        end(one.pid, grace_s=30)
+        one.process.wait()
 
 
-def _running_pods(client: Client, namespace: str) -> int:
-    query = {"resourceVersion": "0", "fieldSelector": "status.phase=Running"}
-    return len(client.get(collection("v1", "pods", namespace), **query)["items"] or ())
+# --- as many jobs as the peers ----------------------------------------------------------------
 
 
-def _in_phase(client: Client, namespace: str, phase: str) -> int:
-    found = client.get(collection(GROUP, "paddlejobs", namespace), resourceVersion="0")["items"]
-    return sum((body.get("status") or {}).get("phase") == phase for body in found)
-
-
-def _namespace(client: Client, name: str) -> str:
-    client.create(collection("v1", "namespaces"), {"metadata": {"name": name}})
-    time.sleep(1)  # its account comes a little later
-    return name
-
-
-def _floor_s(client: Client) -> float:
-    namespace = _namespace(client, "floor")
-    spec = {"containers": [CONTAINER], "restartPolicy": "Never"}
-    began_s = time.perf_counter()
-    _each(
-        range(JOBS * WORKERS),
-        client,
-        lambda number: client.create(
-            collection("v1", "pods", namespace),
-            {"metadata": {"name": f"pod-{number}"}, "spec": spec},
-        ),
-    )
-    wanted = JOBS * WORKERS
-    ended_s = _until(lambda: _running_pods(client, namespace), wanted, "raw pods")
-    client.delete(f"{collection('v1', 'namespaces')}/{namespace}")
-    _until(
-        lambda: -len(client.get(collection("v1", "pods", namespace))["items"]), 0, "raw pods gone"
-    )
-    return ended_s - began_s
-
-
-def _figures(address: str) -> dict[str, float]:
-    with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
-        rows = re.findall(r"^paddlecloud_operator_(\w+) (\S+)$", answer.read().decode(), re.M)
-    return {name: float(value) for name, value in rows}
-
-
-def _measure_jobs(client: Client, report: Report, operator: int, address: str) -> None:
-    namespace = _namespace(client, "jobs")
-    before, pods = _figures(address), JOBS * WORKERS
-
-    def submit(number: int) -> None:
-        body = {
-            "apiVersion": GROUP,
-            "kind": "PaddleJob",
-            "metadata": {"name": f"job-{number}"},
-            "spec": {
-                "cleanPodPolicy": "Never",
-                "worker": {"replicas": WORKERS, "template": {"spec": {"containers": [CONTAINER]}}},
-            },
-        }
-        client.create(collection(GROUP, "paddlejobs", namespace), body)
-
-    began_s = time.perf_counter()
-    _each(range(JOBS), client, submit)
-    pods_s = _until(lambda: _running_pods(client, namespace), pods, "pods") - began_s
-    said_s = _until(lambda: _in_phase(client, namespace, "Running"), JOBS, "jobs") - began_s
-    after = _figures(address)
-    report.add("pods_running_s", pods_s)
-    # The bar is for 100 jobs; more are to be linear.
-    report.add("jobs_say_running_s", said_s, at_most=0.1 * JOBS)
-    calls = after["api_calls_total"] - before["api_calls_total"]
-    report.add("api_calls_per_pod", calls / pods, at_most=4)
-    names = [f"job-{job}-worker-{index}" for job in range(JOBS) for index in range(WORKERS)]
-    began_s = time.perf_counter()
-    done = {"metadata": {"annotations": {"pretend/complete-after": "0s"}}}
+def _floor(client: Client, report: Report, jobs: int) -> None:
+    namespace = make_namespace(client, "floor")
     path = collection("v1", "pods", namespace)
-    _each(names, client, lambda name: client.patch(f"{path}/{name}", done))
-    ended_s = _until(lambda: _in_phase(client, namespace, "Completed"), JOBS, "ended jobs")
-    report.add("completion_s", ended_s - began_s)
-    report.add("operator_mb", pss_mb([operator]), at_most=300)
-    time.sleep(3)
-    used_s, calls = cpu_s([operator]), _figures(address)["api_calls_total"]
-    time.sleep(IDLE_S)
-    report.add("idle_cpu_percent", (cpu_s([operator]) - used_s) / IDLE_S * 100, below=1)
-    report.add("idle_calls_per_s", (_figures(address)["api_calls_total"] - calls) / IDLE_S)
+    census = Census(client, path, lambda _: True, "status.phase=Running")
+    spec = {"containers": [{"name": "c", **CONTAINER}], "restartPolicy": "Never"}
+    began_s = time.perf_counter()
+    each(
+        range(jobs * WORKERS),
+        client,
+        lambda number: client.create(path, {"metadata": {"name": f"pod-{number}"}, "spec": spec}),
+    )
+    census.wait(lambda since: len(since) >= jobs * WORKERS, "raw pods", PATIENCE_S)
+    report.add("raw_pods_running_s", max(census.since.values()) - began_s)
+    census.stop()
+    remove_namespace(client, namespace, PATIENCE_S)
 
 
-def measure(report: Report) -> None:
+def _ours(client: Client, report: Report, config: Path, folder: Path, jobs: int) -> float:
+    with _operator(config, folder / "operator.log") as operator:
+        namespace = make_namespace(client, "ours")
+        before, used_s = operator.figures(), cpu_s([operator.pid])
+        times = measure(client, OURS, namespace, jobs, PATIENCE_S, end=False)
+        after, pods = operator.figures(), jobs * WORKERS
+        report.add("pods_running_s", times.pods_s)
+        # The bar is for 100 jobs.
+        report.add("jobs_say_running_s", times.said_s, at_most=0.1 * jobs)
+        report.add("operator_cpu_ms_per_pod", (cpu_s([operator.pid]) - used_s) / pods * 1000)
+        calls = after["api_calls_total"] - before["api_calls_total"]
+        report.add("api_calls_per_pod", calls / pods, at_most=4)
+        report.add("completion_s", _complete(client, namespace, jobs))
+        remove_namespace(client, namespace, PATIENCE_S)
+    return times.said_s
+
+
+def _complete(client: Client, namespace: str, jobs: int) -> float:
+    pods = Census(client, collection("v1", "pods", namespace), lambda _: True)
+    path = collection(OURS.api, OURS.plural, namespace)
+    ended = Census(client, path, lambda body: OURS.phase(body.get("status") or {}) == OURS.done)
+    began_s = time.perf_counter()
+    finish(client, namespace, list(pods.since))
+    took_s = ended.wait(lambda since: len(since) >= jobs, "ended jobs", PATIENCE_S) - began_s
+    pods.stop()
+    ended.stop()
+    return took_s
+
+
+def _peers(client: Client, report: Report, config: Path, folder: Path, jobs: int) -> None:
+    programs = _kube_peers.build()
+    for peer in _kube_peers.peers(client, config, programs, folder):
+        try:
+            with peer.run():
+                namespace = make_namespace(client, peer.name.replace("_", "-"))
+                times = measure(client, peer.contender, namespace, jobs, PEER_PATIENCE_S)
+                report.add(f"{peer.name}_pods_running_s", times.pods_s)
+                report.add(f"{peer.name}_jobs_say_running_s", times.said_s)
+                report.add(f"{peer.name}_completion_s", times.completed_s)
+                remove_namespace(client, namespace, PATIENCE_S)
+        except CannotMeasure as error:  # a peer that does not get there is a result too
+            report.note(f"{peer.name}_failed", str(error))
+
+
+# --- many jobs --------------------------------------------------------------------------------
+
+
+def _many(
+    client: Client, report: Report, config: Path, folder: Path, many: int, expected_s: float
+) -> None:
+    namespace = make_namespace(client, "many")
+    with _operator(config, folder / "many.log") as operator:
+        before = operator.figures()
+        times = measure(client, OURS, namespace, many, PATIENCE_S, end=False)
+        after = operator.figures()
+        report.add("many_jobs_say_running_s", times.said_s, at_most=0.1 * many)
+        report.add("many_per_job_x", times.said_s / expected_s, at_most=1.5)
+        calls = after["api_calls_total"] - before["api_calls_total"]
+        report.add("many_api_calls_per_pod", calls / (many * WORKERS), at_most=4)
+        operator.until("waiting", 0)
+        _latency(client, report, namespace, many)
+        report.add("operator_mb", pss_mb([operator.pid]), at_most=300)
+    _start(client, report, config, folder, namespace, many)
+
+
+def _grow(client: Client, namespace: str, job: str) -> float:
+    """Ask for one worker more; when that was."""
+    asked_s = time.perf_counter()
+    path = f"{collection(OURS.api, OURS.plural, namespace)}/{job}"
+    client.patch(path, {"spec": {"worker": {"replicas": WORKERS + 1}}})
+    return asked_s
+
+
+def _latency(client: Client, report: Report, namespace: str, many: int) -> None:
+    """From asking for one worker more to its pod, one job after another."""
+    census = Census(client, collection("v1", "pods", namespace), lambda _: True)
+    changed = [f"job-{number}" for number in range(min(CHANGES, many // 2))]
+    asked: dict[str, float] = {}
+    for job in changed:
+        asked[f"{job}-worker-{WORKERS}"] = _grow(client, namespace, job)
+        time.sleep(1 / CHANGES_PER_S)
+    census.wait(lambda since: asked.keys() <= since.keys(), "new workers", PATIENCE_S)
+    waits = [census.since[name] - at_s for name, at_s in asked.items()]
+    report.add("change_to_pod_p50_s", percentile(waits, 50))
+    report.add("change_to_pod_p99_s", percentile(waits, 99), at_most=1)
+    census.stop()
+
+
+def _start(
+    client: Client, report: Report, config: Path, folder: Path, namespace: str, many: int
+) -> None:
+    """A change made while no operator ran, and then all jobs ended."""
+    census = Census(client, collection("v1", "pods", namespace), lambda _: True)
+    job = f"job-{many - 1}"
+    _grow(client, namespace, job)
+    with _operator(config, folder / "second.log") as operator:
+        name = f"{job}-worker-{WORKERS}"
+        census.wait(lambda since: name in since, "the first action", PATIENCE_S)
+        took_s = census.since[name] - operator.started_s
+        report.add("start_to_first_action_s", took_s, at_most=5)
+        census.stop()
+        report.add("many_completion_s", _complete(client, namespace, many))
+        operator.until("waiting", 0)
+        time.sleep(5)
+        used_s, calls = cpu_s([operator.pid]), operator.figures()["api_calls_total"]
+        time.sleep(IDLE_S)
+        report.add("idle_cpu_percent", (cpu_s([operator.pid]) - used_s) / IDLE_S * 100, below=1)
+        report.add("idle_calls", operator.figures()["api_calls_total"] - calls, at_most=0)
+        report.add("operator_with_ended_jobs_mb", pss_mb([operator.pid]), at_most=300)
+
+
+# --- the run ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def _cluster(folder: Path) -> Iterator[Path]:
     found = subprocess.run([CLUSTER / "build.sh", "--where"], capture_output=True, text=True)
     programs = Path(found.stdout.strip())
     if not (programs / ".complete").exists():
         raise CannotMeasure("the cluster's programs are not built; run: make cluster-programs")
     tool = [sys.executable, str(CLUSTER / "run.py")]
-    with tempfile.TemporaryDirectory(prefix="paddlecloud-bench-") as folder:
-        state = f"{folder}/cluster"
-        try:
-            words = ["--state", state, "--programs", str(programs), "--nodes", str(NODES)]
-            started = subprocess.run([*tool, "start", *words], capture_output=True, text=True)
-            if started.returncode:
-                raise CannotMeasure(started.stderr.strip())
-            _measure_on(Path(started.stdout.strip()), Path(folder), report)
-        finally:
-            subprocess.run([*tool, "stop", "--state", state], check=True)
-
-
-def _measure_on(config: Path, folder: Path, report: Report) -> None:
-    client = Client(kubeconfig.from_file(config), "bench")
-    for body in manifests.definitions():
-        client.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body)
-    report.note("jobs", JOBS)
-    report.add("raw_pods_running_s", _floor_s(client))
-    log = folder / "operator.log"
-    with log.open("wb") as output:
-        operator = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "paddlecloud", "controller"),
-                *("--kubeconfig", str(config), "--metrics-port", "0"),
-            ],
-            stdout=output,
-            stderr=output,
-        )
+    state = f"{folder}/cluster"
     try:
-        _until(lambda: log.read_text().count("listening on "), 1, "the operator")
-        found = re.search(r"listening on ([\d.:]+)", log.read_text())
-        assert found is not None
-        _measure_jobs(client, report, operator.pid, found.group(1))
+        words = ["--state", state, "--programs", str(programs), "--nodes", str(NODES)]
+        started = subprocess.run([*tool, "start", *words], capture_output=True, text=True)
+        if started.returncode:
+            raise CannotMeasure(started.stderr.strip())
+        yield Path(started.stdout.strip())
     finally:
-        end(operator.pid)
-        operator.wait()
+        subprocess.run([*tool, "stop", "--state", state], check=True)
+
+
+def measure_all(asked: argparse.Namespace, report: Report) -> None:
+    with tempfile.TemporaryDirectory(prefix="paddlecloud-bench-") as name:
+        folder = Path(name)
+        with _cluster(folder) as config:
+            client = Client(kubeconfig.from_file(config), "bench")
+            for body in manifests.definitions():
+                client.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body)
+            report.note("jobs", asked.jobs)
+            _floor(client, report, asked.jobs)
+            said_s = _ours(client, report, config, folder, asked.jobs)
+            if not asked.no_peers:
+                _peers(client, report, config, folder, asked.jobs)
+            if not asked.no_many:
+                report.note("many", asked.many)
+                expected_s = said_s * asked.many / asked.jobs
+                _many(client, report, config, folder, asked.many, expected_s)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=100, help="as many as the peers get")
+    parser.add_argument("--many", type=int, default=1000)
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--no-many", action="store_true")
+    run("kube", partial(measure_all, parser.parse_args()))
 
 
 if __name__ == "__main__":
-    run("kube", measure)
+    main()
