@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from paddlecloud.core import completion
+from paddlecloud.core import completion, restart
 from paddlecloud.core.actions import Event, Grant, Severity
 from paddlecloud.core.jobspec import JobSpec, Role
 from paddlecloud.core.observed import ReplicaObserved
@@ -92,7 +92,7 @@ def grant(job: ClusterJob, allotted: Allotted | None, seen: Sequence[ReplicaObse
         # Whose workers were done before they could be stopped is done, and not run again.
         latest = completion.latest_attempts(seen)
         had = sum(role == Role.TRAINER for role, _ in latest)
-        if completion.trainers_are_done(latest, had):
+        if completion.trainers_are_done(latest, had, restart.given_up(job.spec, seen)):
             return Grant(had)
     return Grant(min(allocation.workers, wish), allocation.reason, allocation.revision)
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from paddlecloud.core import completion, lifecycle
+from paddlecloud.core import completion, lifecycle, restart
 from paddlecloud.core.actions import Action, Event, Grant, Remove, Start, Status, Stop
 from paddlecloud.core.observed import Move, Observed, ReplicaKey, ReplicaObserved
 from paddlecloud.core.phases import TERMINAL, check_move
@@ -94,7 +94,8 @@ def _granted(record: RunRecord, seen: Sequence[ReplicaObserved]) -> Grant:
     if record.grant.trainers or record.preempted is None:
         return record.grant
     size = record.preempted.trainers
-    is_done = completion.trainers_are_done(completion.latest_attempts(seen), size)
+    without = restart.given_up(record.job.spec, seen, record.moves)
+    is_done = completion.trainers_are_done(completion.latest_attempts(seen), size, without)
     return Grant(size) if is_done else record.grant
 
 
