@@ -1,77 +1,31 @@
 """The whole platform on a cluster: the real command line, server, operator and API server.
 
-Nodes only pretend, so nothing is ever printed by a job; what pods really do is in test_real_node.
+Nodes only pretend, so no job ever prints anything; test_server_on_real_node has pods that do.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from paddlecloud.controller import manifests, platform_manifests
 from paddlecloud.controller.platform_manifests import Site
-from tests.cli.test_platform import free_port
-from tests.kube import running
+from tests.kube.platform import HOME, Platform, platform_of_alice
 from tests.kube.running import Cluster, until
-from tests.server.running import Caller
 from tests.unit.forms.strict_pods import dangers
 from tests.unit.forms.test_pod_allowance import HOSTILE, _with
 from tests.unit.forms.test_tenant_objects import TRAINING, _paddle_job
 
 pytestmark = [pytest.mark.e2e, pytest.mark.needs("kube")]
 
-CLI = Path(sys.executable).with_name("paddlecloud")
-HOME = "paddlecloud-alice"
 SITE = "platform-rights"
 RIGHTS = (
     *("ServiceAccount", "ClusterRole", "ClusterRoleBinding"),
     *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
 )
-
-
-@dataclass
-class Platform:
-    cluster: Cluster
-    env: dict[str, str]
-    folder: Path
-    port: int
-
-    def run(self, *words: str, code: int = 0) -> str:
-        done = subprocess.run(
-            [str(CLI), *words],
-            env=self.env,
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            stdin=subprocess.DEVNULL,
-        )
-        assert done.returncode == code, f"{words}: {done.stdout}{done.stderr}"
-        assert "Traceback" not in done.stderr
-        return done.stdout
-
-    def json(self, *words: str) -> Any:
-        return json.loads(self.run(*words, "-o", "json"))
-
-    def kubectl(self, *words: str, **more: Any) -> str:
-        return self.cluster.kubectl("-n", HOME, *words, **more)
-
-    def objects(self, what: str) -> list[dict[str, Any]]:
-        items: list[dict[str, Any]] = json.loads(self.kubectl("get", what, "-o", "json"))["items"]
-        return items
-
-    @property
-    def caller(self) -> Caller:
-        token = (self.folder / "state" / "secrets" / "bootstrap-token").read_text()
-        return Caller(self.port, f"Token {token}")
 
 
 @pytest.fixture(scope="module")
@@ -99,26 +53,10 @@ def limited(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def platform(
     cluster: Cluster, limited: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Platform]:
-    """`paddlecloud up --engine kubernetes` and an operator for the account's namespace."""
     folder = tmp_path_factory.mktemp("platform")
-    (folder / "package").mkdir()
-    (folder / "package" / "train.py").write_text("print('hello')\n")
-    names = {"USER": "alice", "LOGNAME": "alice", "HOME": str(folder)}
-    port = free_port()
-    made = Platform(cluster, {**os.environ, **names}, folder, port)
-    where = ("--port", str(port), "--state", str(folder / "state"))
-    said = made.run(
-        *("up", *where, "--engine", "kubernetes", "--kubeconfig", str(limited)),
-        *("--image", "demo:v1"),
-    )
-    assert "kubernetes engine" in said
-    words = ("--namespace", HOME, "--no-lease")
-    try:
-        with running.operator(cluster, folder / "operator.log", *words):
-            yield made
-    finally:
-        made.run("down", "--state", str(folder / "state"))
-        cluster.kubectl("delete", "namespace", HOME, "--wait=false", "--ignore-not-found")
+    state = folder / "state"
+    with platform_of_alice(cluster, limited, folder, state, "--image", "demo:v1") as made:
+        yield made
 
 
 def _submit(platform: Platform, name: str, *words: str) -> None:
@@ -215,8 +153,7 @@ def test_the_server_has_no_rights_beyond_accounts_namespaces(
     assert "forbidden" in denied("-n", HOME, *binding, "--clusterrole=cluster-admin")
     server.kubectl("-n", HOME, *binding, "--clusterrole=paddlecloud-user")
     platform.kubectl("delete", "rolebinding", "x")
-    log = (platform.folder / "state" / "run" / "server.log").read_text()
-    assert "forbidden" not in log
+    assert "forbidden" not in platform.log
 
 
 def test_hostile_objects_are_refused_and_nothing_of_them_reaches_the_cluster(
