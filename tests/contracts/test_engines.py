@@ -20,7 +20,7 @@ from paddlecloud.core.observed import ReplicaKey, ReplicaState
 from paddlecloud.core.phases import Phase
 from paddlecloud.core.resources import Resources
 from paddlecloud.scheduling.snapshot import Quota
-from tests.engine_bench import KINDS, SMALL, TIMEOUT_S, Bench, a_job, running
+from tests.engine_bench import EMBEDDED, KINDS, SMALL, TIMEOUT_S, Bench, a_job, running
 
 # As real parameter servers do: on a cluster trainers wait for it.
 SERVES = (
@@ -136,7 +136,7 @@ def test_kill_ends_everything(bench):
 
 
 def test_killing_a_waiting_job_needs_no_room(bench):
-    everything = Resources(bench.engine.capacity().total.cpu_milli, 2**20)
+    everything = replace(SMALL, cpu_milli=bench.engine.capacity().total.cpu_milli)
     holder = bench.put("sleep 1000", each=everything)
     bench.until(holder, Phase.RUNNING)
     waiter = bench.put("true")
@@ -151,7 +151,7 @@ def test_wall_time_ends_a_job(bench):
 
 
 def test_a_waiting_job_has_a_reason_and_starts_when_there_is_room(bench):
-    everything = Resources(bench.engine.capacity().total.cpu_milli, 2**20)
+    everything = replace(SMALL, cpu_milli=bench.engine.capacity().total.cpu_milli)
     holder = bench.put("sleep 1000", each=everything)
     bench.until(holder, Phase.RUNNING)
     waiter = bench.put("true")
@@ -163,7 +163,7 @@ def test_a_waiting_job_has_a_reason_and_starts_when_there_is_room(bench):
 
 
 def test_higher_priority_goes_first(bench):
-    everything = Resources(bench.engine.capacity().total.cpu_milli, 2**20)
+    everything = replace(SMALL, cpu_milli=bench.engine.capacity().total.cpu_milli)
     holder = bench.put("sleep 1000", each=everything)
     bench.until(holder, Phase.RUNNING)
     low = bench.put("true", each=everything)
@@ -174,12 +174,14 @@ def test_higher_priority_goes_first(bench):
     assert bench.end(high).status.started_at < low_start
 
 
+# The operator's planner knows one size of a job; others come with elastic training.
+@pytest.mark.parametrize("bench", EMBEDDED, indirect=True)
 def test_an_elastic_job_starts_at_the_largest_size_that_fits(bench):
     total = bench.engine.capacity().total
-    half = Resources(total.cpu_milli // 2, 2**20)
+    half = replace(SMALL, cpu_milli=total.cpu_milli // 2)
     holder = bench.put("sleep 1000", each=half)
     bench.until(holder, Phase.RUNNING)
-    quarter = Resources(total.cpu_milli // 4, 2**20)
+    quarter = replace(SMALL, cpu_milli=total.cpu_milli // 4)
     job = bench.put(
         "echo $WORLD_SIZE", mode=Mode.COLLECTIVE, trainers=4, least=1, most=4, each=quarter
     )
@@ -187,6 +189,8 @@ def test_an_elastic_job_starts_at_the_largest_size_that_fits(bench):
     assert bench.log_text(job).strip() == "2"
 
 
+# On a cluster the vendor's device plug-in numbers the cards.
+@pytest.mark.parametrize("bench", EMBEDDED, indirect=True)
 def test_gives_cards_to_one_replica_only(bench):
     each = replace(SMALL, gpu=2)
     job = bench.put("echo $CUDA_VISIBLE_DEVICES", mode=Mode.COLLECTIVE, trainers=2, each=each)

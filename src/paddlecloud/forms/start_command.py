@@ -25,16 +25,27 @@ exec sh -c "$2"
 """
 
 
+def literal(text: str) -> str:
+    """For a command or a variable of a container: Kubernetes reads `$(NAME)` and `$$` there."""
+    return text.replace("$", "$$")
+
+
+def meant(text: str) -> str:
+    """What `literal` was given."""
+    return text.replace("$$", "$")
+
+
 def command(package: str, entry: str) -> list[str]:
     if not package:
-        return ["sh", "-c", entry]
-    return ["sh", "-c", _START, NAME, package, entry]
+        return ["sh", "-c", literal(entry)]
+    return [literal(word) for word in ("sh", "-c", _START, NAME, package, entry)]
 
 
-def read(words: Sequence[str]) -> tuple[str, str] | None:
+def read(command: Sequence[str]) -> tuple[str, str] | None:
     """The package and the entry of a command made here; None for any other."""
-    if len(words) == 3 and list(words[:2]) == ["sh", "-c"]:
+    words = [meant(word) for word in command]
+    if len(words) == 3 and words[:2] == ["sh", "-c"]:
         return "", words[2]
-    if len(words) == 6 and list(words[:4]) == ["sh", "-c", _START, NAME]:
+    if len(words) == 6 and words[:4] == ["sh", "-c", _START, NAME]:
         return words[4], words[5]
     return None

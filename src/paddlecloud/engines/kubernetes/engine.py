@@ -53,6 +53,7 @@ Json = dict[str, Any]
 
 _GROUPS, _QUOTAS, _FORGET = "groups", "quotas", "forget "
 _RETRY_S = 1.0
+_MOMENT_S = 1.0  # that a first look at the nodes may take
 _SETTLE_S = 0.1  # between looks at a run that is over while a pod of it is not, as far as we see
 _PATIENCE_S = 15.0  # then it is believed
 
@@ -203,17 +204,18 @@ class KubernetesEngine:
 
     def check(self, spec: JobSpec) -> Sequence[Fault]:
         faults = too_many(spec)
-        if not self._view.has_nodes:
+        if not self._view.has_nodes(_MOMENT_S):
             return faults  # nobody can say what fits
         nodes = self._survey.nodes()
         faults += never_fits(spec, nodes)
         return faults or never_fits_pool(spec, self._groups, nodes)
 
     def capacity(self) -> Capacity:
+        has_nodes = self._view.has_nodes(_MOMENT_S)
         nodes = self._survey.nodes()
         total = sum((node.total for node in nodes), Resources())
         notes = []
-        if not self._view.is_whole or not self._view.has_nodes:
+        if not self._view.is_whole or not has_nodes:
             notes.append("the API server does not answer, or the definitions are not installed")
         return Capacity(total, total - self._survey.held(), self._survey.cores(), tuple(notes))
 

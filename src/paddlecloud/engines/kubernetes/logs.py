@@ -43,9 +43,11 @@ KeyOf = Callable[[Json], ReplicaKey | None]
 
 
 def has_started(pod: Json) -> bool:
+    """Whether there was a container that could have written something."""
     row = container_status(pod)
     states = [row.get("state") or {}, row.get("lastState") or {}]
-    return any(state.get("running") or state.get("terminated") for state in states)
+    ended = [state["terminated"] for state in states if state.get("terminated")]
+    return bool(states[0].get("running")) or any(one.get("containerID") for one in ended)
 
 
 def has_ended(pod: Json) -> bool:
@@ -277,12 +279,19 @@ class Logs:
                 follower.interrupt()  # what it has is in the spool; the rest is fetched here
             if has_started(pod) and not spool.is_done:
                 with spool.filling:
-                    self._stream(pod, spool, follow=False)
+                    self._stream_if_any(pod, spool)
                     spool.finish()
             elif not spool.is_done:
                 spool.finish()
         self._release(pod)
         return True
+
+    def _stream_if_any(self, pod: Json, spool: Spool) -> None:
+        try:
+            self._stream(pod, spool, follow=False)
+        except Refused as error:
+            if error.status != 400:  # the kubelet's word for a container that has no log
+                raise
 
     def _client_pod(self, pod: Json) -> Json | None:
         metadata = pod["metadata"]

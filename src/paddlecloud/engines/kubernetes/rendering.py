@@ -20,7 +20,7 @@ from typing import Any
 from paddlecloud.core import contract
 from paddlecloud.core.errors import InvalidInput
 from paddlecloud.core.jobspec import JobSpec, Mode, RestartRule, RoleSpec
-from paddlecloud.core.names import plain_job_name
+from paddlecloud.core.names import dns_label, plain_job_name
 from paddlecloud.core.resources import Resources, format_cpu, format_memory
 from paddlecloud.engines.kubernetes.config import KubernetesConfig
 from paddlecloud.engines.protocols import JobRun
@@ -60,9 +60,8 @@ def secret_name(name: str) -> str:
 
 def custom_resource(job: JobRun, config: KubernetesConfig, namespace: str) -> Json:
     name = object_name(job)
-    cluster_job = ClusterJob(_with_templates(job, config, name, namespace))
-    body = _as_training_job(cluster_job, job.spec) or paddlejob.render(cluster_job)
-    _say_the_group(body, job.spec)
+    wanted = ClusterJob(_with_templates(job, config, name, namespace))
+    body = _as_training_job(wanted, job.spec) or paddlejob.render(wanted)
     body["metadata"] = {
         "name": name,
         "namespace": namespace,
@@ -82,33 +81,24 @@ def _as_training_job(job: ClusterJob, asked: JobSpec) -> Json | None:
     is_of_its_modes = asked.mode in (Mode.SINGLE, Mode.PS)
     if not is_of_its_modes or any(role.template is not None for role in asked.roles):
         return None
-    body = trainingjob.render(job)
+    # The templates enter the package themselves: see `start_command`.
+    body = trainingjob.render(replace(job, spec=replace(job.spec, package="")))
     try:
         again, warnings = trainingjob.parse(body)
     except InvalidInput:
         return None
-    return body if not warnings and _bare(again.spec) == _bare(job.spec) else None
+    return body if not warnings and _life(again.spec) == _life(job.spec) else None
 
 
-def _bare(spec: JobSpec) -> JobSpec:
-    """What of a spec must survive a form; an entry may be said by the templates alone."""
-    return replace(
-        spec, entry="", package="", restart=_countable(spec.restart), annotations={}, labels={}
-    )
+def _life(spec: JobSpec) -> tuple[object, ...]:
+    """What an operator needs to know of a spec; all else is in the templates."""
+    size = (spec.mode, spec.roles, spec.priority, spec.group, spec.may_borrow)
+    return (*size, spec.wall_time_s, spec.restart, spec.clean, spec.grace_s, spec.fault_tolerant)
 
 
 def _countable(rule: RestartRule) -> RestartRule:
     """No object says how long to wait between restarts."""
     return RestartRule(rule.max_restarts, rule.exit_codes)
-
-
-def _say_the_group(body: Json, spec: JobSpec) -> None:
-    key = "schedulingPolicy" if body["kind"] == paddlejob.KIND else "scheduling_policy"
-    borrow = "mayBorrow" if body["kind"] == paddlejob.KIND else "may_borrow"
-    said = {"group": spec.group, borrow: spec.may_borrow}
-    wanted = {word: value for word, value in said.items() if value}
-    if wanted:
-        body["spec"][key] = {**(body["spec"].get(key) or {}), **wanted}
 
 
 def secret(job: JobRun, body: Json) -> Json | None:
@@ -163,6 +153,7 @@ def _with_templates(job: JobRun, config: KubernetesConfig, name: str, namespace:
         roles=roles,
         runtime=image_of(job.spec.runtime, config),
         restart=_countable(job.spec.restart),
+        group=job.spec.group and dns_label(job.spec.group),
         grace_s=float(_whole_grace(job.spec)),
     )
 
@@ -222,7 +213,9 @@ def _add_environment(
     taken = {one.get("name") for one in written}
     ours = platform_environment(job, config, namespace) | dict(job.spec.env)
     added: list[Json] = [
-        {"name": key, "value": value} for key, value in ours.items() if key not in taken
+        {"name": key, "value": start_command.literal(value)}
+        for key, value in ours.items()
+        if key not in taken
     ]
     attempt = {"fieldRef": {"fieldPath": f"metadata.labels['{words.ATTEMPT_LABEL}']"}}
     added.append({"name": "PADDLECLOUD_ATTEMPT", "valueFrom": attempt})
@@ -306,14 +299,11 @@ def spec_of(body: Mapping[str, Any], config: KubernetesConfig) -> JobSpec:
     found = parse(body).spec
     metadata = body["metadata"]
     notes = metadata.get("annotations") or {}
-    policy = body["spec"].get("schedulingPolicy") or body["spec"].get("scheduling_policy") or {}
     found = replace(
         found,
         name=notes.get(words.JOB_NAME_ANNOTATION) or found.name,
         cluster=config.cluster,
         runtime="" if found.runtime == config.image else found.runtime,
-        group=str(policy.get("group") or ""),
-        may_borrow=bool(policy.get("mayBorrow") or policy.get("may_borrow")),
     )
     if words.JOB_ID_LABEL not in (metadata.get("labels") or {}):
         return replace(found, annotations={MADE_WITH: "kubectl"})
@@ -346,7 +336,7 @@ _PLATFORMS = frozenset(_OF_THE_JOB) | {
 def _users_environment(container: Mapping[str, Any]) -> dict[str, str]:
     """What is neither ours nor a reference."""
     return {
-        one["name"]: one["value"]
+        one["name"]: start_command.meant(one["value"])
         for one in container.get("env") or ()
         if "value" in one and one["name"] not in _PLATFORMS
     }

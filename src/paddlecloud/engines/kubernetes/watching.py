@@ -161,9 +161,11 @@ class ClusterView:
         needed = [*self._jobs.values(), self._pods.informer, self._namespaces]
         return all(informer.listed.is_set() for informer in needed)
 
-    @property
-    def has_nodes(self) -> bool:
-        return self._nodes.listed.is_set()
+    def has_nodes(self, patience_s: float = 0.0) -> bool:
+        """Whether what the cluster has is known; right after the start that takes a moment."""
+        if not self._nodes.listed.wait(patience_s):
+            return False
+        return self._strangers.listed.wait(patience_s)
 
     # --- what is there -----------------------------------------------------------------------
 

@@ -201,16 +201,24 @@ def test_makes_a_paddle_job_of_what_generation_a_did_not_have(mode):
 
 
 @pytest.mark.parametrize("mode", [Mode.SINGLE, Mode.PS])
-def test_makes_a_training_job_only_if_it_says_all_of_the_job(mode):
-    run = a_run(mode, priority=Priority.HIGH, wall_time_s=60, restart=RestartRule(3))
+def test_makes_a_training_job_of_what_generation_a_had(mode):
+    run = a_run(mode, priority=Priority.HIGH, wall_time_s=60, restart=RestartRule(3), group="g_h")
     body = body_of(run)
-    if body["kind"] == trainingjob.KIND:
-        assert not trainingjob.parse(body)[1]
-    found = rendering.parse(body).spec
-    assert (found.priority, found.wall_time_s) == (Priority.HIGH, 60)
-    assert found.restart.max_restarts == 3
+    assert body["kind"] == trainingjob.KIND
+    found, warnings = trainingjob.parse(body)
+    assert not warnings
+    assert (found.spec.priority, found.spec.wall_time_s) == (Priority.HIGH, 60)
+    assert (found.spec.restart.max_restarts, found.spec.group) == (3, "g-h--15f")
     (container,) = template_of(body)["containers"]
     assert variables(container)["JOB_ID"] == run.job_id
+    assert "workingDir" not in container
+
+
+def test_makes_a_paddle_job_of_what_a_training_job_cannot_say():
+    """Its number of trainers may vary only in a fault-tolerant job."""
+    run = a_run(Mode.PS)
+    roles = (replace(run.spec.trainers, replicas=2, max_replicas=4), *run.spec.roles[1:])
+    assert body_of(replace(run, spec=replace(run.spec, roles=roles)))["kind"] == paddlejob.KIND
 
 
 # --- and back ----------------------------------------------------------------------------------
@@ -279,3 +287,15 @@ def test_keeps_the_templates_of_an_object_that_somebody_wrote():
     assert spec.annotations == {"made-with": "kubectl"}
     assert spec.trainers.template == template
     assert spec.name == "by-hand"
+
+
+def test_hands_dollars_through_as_they_were_written():
+    """Kubernetes would read `$$` and `$(HOME)` in a command, and in a variable, as its own."""
+    entry, value = "echo $$ $(HOME) $HOME", "a$$b$(HOME)"
+    run = a_run(env={"X": value})
+    body = body_of(replace(run, spec=replace(run.spec, entry=entry)))
+    (container,) = template_of(body)["containers"]
+    assert container["command"][-1] == "echo $$$$ $$(HOME) $$HOME"
+    assert variables(container)["X"] == "a$$$$b$$(HOME)"
+    again = rendering.spec_of(body, CONFIG)
+    assert (again.entry, again.env["X"]) == (entry, value)
