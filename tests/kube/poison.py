@@ -138,3 +138,84 @@ def whole_paddlejob(name: str = "job") -> dict[str, Any]:
             "sampleSetRef": {"name": "claim", "mountPath": "/data"},
         },
     }
+
+
+def whole_trainingjob(name: str = "job") -> dict[str, Any]:
+    template = _template()
+    return {
+        "apiVersion": "paddlepaddle.org/v1",
+        "kind": "TrainingJob",
+        "metadata": {"name": name},
+        "spec": {
+            "image": "i:1",
+            "host_network": False,
+            "port": 7164,
+            "ports_num": 1,
+            "ports_num_for_sparse": 1,
+            "fault_tolerant": True,
+            "passes": 2,
+            "volumes": [{"name": "w", "emptyDir": {}}],
+            "VolumeMounts": [{"name": "w", "mountPath": "/w"}],
+            "trainer": {
+                "entrypoint": "python a.py",
+                "workspace": "/w",
+                "min-instance": 1,
+                "max-instance": 2,
+                "replicas": 1,
+                "etcd-endpoint": "",
+                "passes": 1,
+                "resources": {"requests": {"cpu": "100m", "memory": "1Mi"}, "limits": {}},
+            },
+            "pserver": {
+                "min-instance": 1,
+                "max-instance": 1,
+                "resources": {"requests": {"cpu": "100m"}},
+                "replicaSpec": {"spec": {"template": template}},
+            },
+            "master": {"entrypoint": "true", "etcd-endpoint": "", "resources": {}},
+            "cleanPodPolicy": "Never",
+            "backoffLimit": 1,
+            "priority": "normal",
+            "schedulingPolicy": {"minAvailable": 1, "queue": "q"},
+        },
+    }
+
+
+def whole_status() -> dict[str, Any]:
+    """As an operator writes it; others may write it too."""
+    return {
+        "phase": "Running",
+        "mode": "Collective",
+        "reason": "r",
+        "ready": "1/1",
+        "replicas": 1,
+        "selector": "a=b",
+        "worker": {"running": 1},
+        "startTime": "2026-11-16T18:00:00Z",
+        "observedGeneration": 1,
+        "restarts": 1,
+        "failures": [
+            {
+                "role": "worker",
+                "index": 0,
+                "attempt": 1,
+                "cause": "exited",
+                "code": 1,
+                "signal": 9,
+                "message": "m",
+                "node": "n",
+                "startedAt": "2026-11-16T18:00:00Z",
+                "endedAt": "2026-11-16T18:00:00Z",
+            }
+        ],
+        "allocation": {"workers": 1, "revision": 1, "reason": "", "preemptions": 0},
+        "conditions": [
+            {
+                "type": "Valid",
+                "status": "True",
+                "reason": "Understood",
+                "message": "",
+                "lastTransitionTime": "2026-11-16T18:00:00Z",
+            }
+        ],
+    }

@@ -39,6 +39,7 @@ from paddlecloud.controller.plans import (
     Replace,
 )
 from paddlecloud.controller.podgroups import POD_GROUPS
+from paddlecloud.controller.remembering import readable
 from paddlecloud.core import lifecycle, restart
 from paddlecloud.core.actions import Decision, Event, Severity, Start, Stop
 from paddlecloud.core.cleanup import wants_removal
@@ -59,7 +60,7 @@ def plan(
     allotted: Allotted | None = None,
 ) -> Plan:
     """`allotted` is what the planner says; None: nobody plans, so pods are made at once."""
-    metadata, old = body["metadata"], body.get("status") or {}
+    metadata, old = body["metadata"], readable(body.get("status"))
     if metadata.get("deletionTimestamp"):
         return Plan()  # what it owns goes with it
     who, generation = identity_of(body, kind), int(metadata.get("generation") or 0)

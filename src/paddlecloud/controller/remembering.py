@@ -24,6 +24,9 @@ RUN = 1
 FAILURES, SUCCESSES, MOVED, PREEMPTED = "failures", "successes", "moved", "preempted"
 
 
+_CAUSES = [cause.value for cause in EndCause]
+
+
 def seconds(text: str | None) -> float | None:
     """Unix seconds of a time as the API server writes it."""
     if not text:
@@ -37,6 +40,47 @@ def written_time(at: float) -> str:
 
 
 # --- reading ---------------------------------------------------------------------------------
+
+
+def readable(status: object) -> Json:
+    """What of a status can be read. Others may write it too: a row that makes no sense is as if it
+    were not there."""
+    if not isinstance(status, dict):
+        return {}
+    kept = dict(status)
+    for key in (FAILURES, MOVED, PREEMPTED, SUCCESSES, "conditions"):
+        if key in kept:
+            rows = kept[key] if isinstance(kept[key], list) else ()
+            kept[key] = [row for row in rows if isinstance(row, dict) and _is_readable(key, row)]
+    for key, is_good in (
+        ("phase", lambda value: isinstance(value, str)),
+        ("startTime", _is_time),
+        ("completionTime", _is_time),
+    ):
+        if key in kept and not is_good(kept[key]):
+            del kept[key]
+    return kept
+
+
+def _is_readable(key: str, row: Json) -> bool:
+    if key == "conditions":
+        return isinstance(row.get("type"), str)
+    numbers = ["attempt"] if key == SUCCESSES else ["index", "attempt"]
+    numbers += [one for one in ("code", "signal") if one in row]
+    times = [row[one] for one in ("startedAt", "endedAt") if one in row]
+    return (
+        isinstance(row.get("role"), str)
+        and all(type(row.get(one)) is int and 0 <= row[one] < 2**31 for one in numbers)
+        and row.get("cause", EndCause.EXITED.value) in _CAUSES
+        and all(map(_is_time, times))
+    )
+
+
+def _is_time(text: object) -> bool:
+    try:
+        return isinstance(text, str) and seconds(text) is not None
+    except ValueError:
+        return False
 
 
 def replaced(who: Identity, status: Json) -> list[ReplicaObserved]:
