@@ -13,10 +13,11 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from paddlecloud.controller import holding, resource_groups, restless
+from paddlecloud.controller import holding, resource_groups, restless, statuses
 from paddlecloud.controller.acting import Actor, NameTaken
 from paddlecloud.controller.admission import Admission
 from paddlecloud.controller.identity import (
@@ -31,6 +32,7 @@ from paddlecloud.controller.peers import Site
 from paddlecloud.controller.planning import plan
 from paddlecloud.controller.plans import CONFIG_MAPS, PODS, SERVICES, Children, Delete, Plan
 from paddlecloud.controller.podgroups import POD_GROUPS, PodGroups, names_volcano
+from paddlecloud.controller.remembering import readable
 from paddlecloud.controller.restless import Restless, Watchfulness
 from paddlecloud.controller.workers import LONGEST_RETRY_S, Names
 from paddlecloud.core.actions import Event, Severity
@@ -290,9 +292,10 @@ class Operator:
             except NameTaken as error:
                 least_s = 1.0
                 log.info("%s: %s", key, error)
-            except Exception:
+            except Exception as error:
                 # One job that nobody thought of must not stop the others.
                 log.exception("%s could not be reconciled", key)
+                self._tell_puzzle(key, error)
                 least_s, longest_s = FINAL_PAUSE_S, LONGEST_FINAL_PAUSE_S
             self.reconciles += 1
             self.failures += not ok
@@ -379,6 +382,20 @@ class Operator:
                 self._actor.write_status(who, body, status)
         generation = _generation(body)
         self._actor.tell(who, event, generation, now)
+
+    def _tell_puzzle(self, key: JobKey, error: Exception) -> None:
+        """Say on the job that this operator cannot cope with it; what runs of it goes on."""
+        body = self._informers[key.kind.plural].find((key.namespace, key.name))
+        if body is None:
+            return
+        old, problem = readable(body.get("status")), f"{type(error).__name__}: {error}"
+        problem = f"the operator cannot cope with this object: {problem}"[:1000]
+        status = statuses.build_invalid(
+            key.kind.phases, problem, old, _generation(body), self._clock()
+        )
+        if status != (body.get("status") or {}):
+            with suppress(Refused):
+                self._actor.write_status(identity_of(body, key.kind), body, status)
 
     def _roll_back(self, who: Identity, body: Json, error: Refused) -> bool:
         """A gang that the quota cuts in half gives back what it has, so that another may run."""
