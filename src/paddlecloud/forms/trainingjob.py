@@ -24,7 +24,7 @@ from paddlecloud.core.contract import LEGACY_PORT
 from paddlecloud.core.errors import InvalidInput
 from paddlecloud.core.jobspec import CleanPolicy, JobSpec, Role, RoleSpec
 from paddlecloud.core.topology import mode_of
-from paddlecloud.forms import job_policies
+from paddlecloud.forms import job_policies, start_command
 from paddlecloud.forms.custom_resources import ClusterJob, Intranet, Reading, Warned
 from paddlecloud.forms.fields import MAX_PASSES, MAX_REPLICAS, MAX_RESTARTS
 from paddlecloud.forms.job_policies import first_container
@@ -217,14 +217,14 @@ def _role(
     container: dict[str, Any] = {"name": role.value, **first_container(template)}
     container.setdefault("image", _image(spec))
     entry = body.text("entrypoint") or trainer.text("entrypoint")
+    workspace = trainer.text("workspace")
     if entry and not container.get("command") and not container.get("args"):
-        container["command"] = ["sh", "-c", entry]
+        container["command"] = start_command.command(workspace, entry)
+    elif workspace and _started(container) is None:
+        container.setdefault("workingDir", workspace)
     resources = _resources(reading, role, body, is_own=given is not None)
     if resources is not None:
         container["resources"] = resources
-    workspace = trainer.text("workspace")
-    if workspace:
-        container.setdefault("workingDir", workspace)
     ports = _ports(role, spec)
     if ports and given is None:
         container["ports"] = ports
@@ -236,6 +236,14 @@ def _role(
     needs = reading.needs(body.path("replicaSpec") if given is not None else body.where, template)
     least, wish, most = size
     return RoleSpec(role, wish, needs, least, most, template)
+
+
+def _started(container: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The workspace and the entry point of a command made here; None for one of the user's own."""
+    command = container.get("command")
+    if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
+        return None
+    return start_command.read(command)
 
 
 def _pod_template(reading: Reading, where: str, value: object) -> Mapping[str, Any]:
@@ -342,7 +350,7 @@ def _rendered_pod(role: RoleSpec, entry: str, *, is_whole: bool) -> dict[str, An
         return {"replicaSpec": {"template": role.template}}
     container = first_container(role.template)
     found = {"resources": container["resources"]} if container.get("resources") else {}
-    match container.get("command"):
-        case ["sh", "-c", str(own)] if own != entry:
-            found["entrypoint"] = own
+    own = _started(container)
+    if own is not None and own[1] != entry:
+        found["entrypoint"] = own[1]
     return found

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from paddlecloud.core.errors import InvalidInput
 from paddlecloud.core.jobspec import Mode, Role
 from paddlecloud.core.resources import Resources
-from paddlecloud.forms import trainingjob
+from paddlecloud.forms import start_command, trainingjob
 from paddlecloud.forms.custom_resources import Intranet
 
 
@@ -62,8 +62,7 @@ def test_reads_a_job_that_can_scale():
         Resources(1000),
     )
     container = trainers.template["spec"]["containers"][0]
-    assert container["command"] == ["sh", "-c", "python train.py"]
-    assert container["workingDir"] == "/home/job"
+    assert start_command.read(container["command"]) == ("/home/job", "python train.py")
     assert container["volumeMounts"] == [{"name": "v", "mountPath": "/v"}]
     ports = servers.template["spec"]["containers"][0]["ports"]
     assert [port["containerPort"] for port in ports] == [7164, 7165]
@@ -171,7 +170,7 @@ def test_starts_a_master_that_says_what_to_run():
     assert not warnings
     master = job.spec.role(Role.MASTER)
     container = master.template["spec"]["containers"][0]
-    assert container["command"] == ["sh", "-c", "run-master"]
+    assert start_command.read(container["command"]) == ("/home/job", "run-master")
     assert [port["containerPort"] for port in container["ports"]] == [8080, 2379]
     assert master.resources == Resources(1000, 500 * 2**20)
 
@@ -179,7 +178,7 @@ def test_starts_a_master_that_says_what_to_run():
 def test_lets_servers_run_another_command():
     job, _ = trainingjob.parse(training_job(pserver={"entrypoint": "serve"}))
     container = job.spec.role(Role.PSERVER).template["spec"]["containers"][0]
-    assert container["command"] == ["sh", "-c", "serve"]
+    assert start_command.read(container["command"]) == ("/home/job", "serve")
 
 
 @pytest.mark.parametrize("nesting", ["set", "template", "alone"])
@@ -201,7 +200,8 @@ def test_keeps_a_template_of_ones_own_whole(nesting):
     assert not warnings
     pod = job.spec.trainers.template["spec"]
     assert [one["image"] for one in pod["containers"]] == ["i", "j"]
-    assert pod["containers"][0]["command"] == ["sh", "-c", "python train.py"]
+    command = pod["containers"][0]["command"]
+    assert start_command.read(command) == ("/home/job", "python train.py")
     assert (pod["nodeSelector"], pod["volumes"]) == (
         {"disk": "ssd"},
         [{"name": "v", "emptyDir": {}}],
@@ -235,3 +235,40 @@ def test_says_of_its_life_what_a_paddle_job_says():
     assert (job.spec.group, job.spec.may_borrow, job.suspend) == ("vision", True, True)
     assert (job.spec.wall_time_s, job.spec.priority.word) == (60, "high")
     assert trainingjob.parse(trainingjob.render(job)) == (job, ())
+
+
+def test_hands_the_entry_point_to_the_shell_as_it_is_written():
+    entry = "echo $$ $(date) $HOME"
+    job, _ = trainingjob.parse(training_job(trainer={"entrypoint": entry}))
+    container = job.spec.trainers.template["spec"]["containers"][0]
+    # Kubernetes makes one dollar of two, and leaves the rest to the shell.
+    assert container["command"] == ["sh", "-c", "echo $$$$ $$(date) $$HOME"]
+
+
+@given(
+    st.sampled_from(["trainer", "pserver", "master"]),
+    st.sampled_from(["replicaSpec", "spec", "containers", "command", "resources", "volumes"]),
+    json_values,
+)
+def test_never_breaks_on_a_malformed_template(role, place, value):
+    container = {"name": "c", "image": "i", "command": ["x"]}
+    pod = {"containers": [container], "volumes": []}
+    template = {"spec": pod}
+    own = {"replicaSpec": template}
+    {
+        "replicaSpec": own,
+        "spec": template,
+        "containers": pod,
+        "volumes": pod,
+        "command": container,
+        "resources": container,
+    }[place][place] = value
+    body = training_job(volumes=[{"name": "v"}])
+    body["spec"][role] = {**body["spec"].get(role, {}), **own}
+    try:
+        job, _ = trainingjob.parse(body)
+    except InvalidInput as error:
+        is_told = all(fault.field and fault.problem for fault in error.faults)
+    else:
+        is_told = trainingjob.parse(trainingjob.render(job))[0] == job
+    assert is_told
