@@ -41,7 +41,6 @@ from paddlecloud.engines.kubernetes.snapshots import Cluster, LiveJob, id_of
 from paddlecloud.forms.custom_resources import ClusterJob
 from paddlecloud.kube.kinds import Kind
 from paddlecloud.scheduling import placement
-from paddlecloud.scheduling.desk import Desk
 from paddlecloud.scheduling.plan import Plan, plan
 from paddlecloud.scheduling.verdicts import NEVER
 
@@ -386,9 +385,9 @@ class _FreeRoom:
         self._room = None
 
     def look(self, cluster: Cluster, now: float) -> None:
-        desk = Desk(snapshots.build(cluster, now))
         self._eligibility = Eligibility(cluster.nodes)
-        self._room, self._total, self._looked_at = desk.room, desk.cluster, now
+        self._room, self._looked_at = snapshots.free_room(cluster), now
+        self._total = placement.total_of(self._room.values())
 
     def take(self, live: LiveJob, now: float) -> bool:
         """Whether the whole job fits; its room is then taken."""

@@ -23,6 +23,7 @@ from paddlecloud.scheduling.placement import (
     held_in,
     minus,
     place,
+    plus,
     smaller,
     take,
     total_of,
@@ -72,8 +73,7 @@ class Desk:
             held = held_by(view, self.room)
             claimed = claim_of(view, total_of(held.values()))
             self._occupy(Release(view, held, claimed, ends_at(view, self.now), begun_at(view)))
-        # An over-full node takes nothing away from the others.
-        self.free = total_of(tuple(max(0, part) for part in free) for free in self.room.values())
+        self.free = total_of(map(_at_least_nothing, self.room.values()))
 
     def _occupy(self, release: Release) -> None:
         self.running.append(release)
@@ -81,10 +81,9 @@ class Desk:
             if node in self.room:
                 before = self.room[node]
                 after = self.room[node] = minus(before, amount)
-                self.free = tuple(
-                    free - max(0, had) + max(0, has)
-                    for free, had, has in zip(self.free, before, after, strict=True)
-                )
+                if min(after) < 0:  # an over-full node takes nothing away from the others
+                    before, after = _at_least_nothing(before), _at_least_nothing(after)
+                self.free = plus(minus(self.free, before), after)
         for key in self.purses_of(release.view):
             self.purses[key] = minus(self.purses[key], release.claim)
         self.groups.occupy(release.view, release.claim)
@@ -340,6 +339,10 @@ class Desk:
         )
         purse = as_room(self.purses[key])
         self.quota_heads[key] = reserve(job.view, as_batches(job.claim), purse, rows, self.now)
+
+
+def _at_least_nothing(free: Vector) -> Vector:
+    return tuple([max(0, part) for part in free])
 
 
 def _largest(least: int, most: int, fits: Callable[[int], bool]) -> int:

@@ -108,9 +108,6 @@ class Cluster:
 def build(cluster: Cluster, now: float) -> Snapshot:
     nodes = free_nodes(cluster)
     views = _views(cluster, nodes, now)
-    views += [
-        _left_over(pod, cluster.shares) for pod in cluster.leftovers if pod.node and not pod.is_over
-    ]
     namespaces = sorted({live.namespace for live in cluster.jobs})
     return Snapshot(
         now=now,
@@ -126,7 +123,7 @@ def free_nodes(cluster: Cluster) -> tuple[Node, ...]:
     """The nodes that may be used, less what others hold there."""
     held: dict[str, Resources] = {}
     for pod in cluster.strangers:
-        if pod.node and not pod.is_over:
+        if _holds(pod):
             held[pod.node] = held.get(pod.node, Resources()) + pod.holds
     found = []
     for node in cluster.nodes:
@@ -135,6 +132,24 @@ def free_nodes(cluster: Cluster) -> tuple[Node, ...]:
             floor = Resources(max(0, left.cpu_milli), max(0, left.memory_bytes), max(0, left.gpu))
             found.append(Node(node.name, floor))
     return tuple(found)
+
+
+def free_room(cluster: Cluster) -> Room:
+    """What is free on every node: the room that a `Desk` of the whole snapshot has, for less."""
+    nodes = sorted(free_nodes(cluster), key=lambda node: node.name)
+    room: Room = {node.name: vector(node.total) for node in nodes}
+    own = (pod for live in cluster.jobs for pod in live.pods)
+    for pod in (*cluster.leftovers, *own):
+        if pod.node in room and not pod.is_over:
+            room[pod.node] = minus(room[pod.node], vector(pod.holds))
+    eligibility = Eligibility(cluster.nodes)
+    for live in cluster.jobs:
+        granted = 0 if live.is_leaving else min(live.granted, live.wish)
+        lacking = _unplaced(live, granted)
+        if lacking:
+            spec = live.job.spec
+            _somewhere(spec, places_of(spec, eligibility), lacking, room)
+    return room
 
 
 def places_of(spec: JobSpec, eligibility: Eligibility) -> dict[Role, frozenset[str]]:
@@ -155,8 +170,15 @@ def _views(cluster: Cluster, nodes: Iterable[Node], now: float) -> list[JobView]
     views = [
         view for live in cluster.jobs for view in _seen(live, cluster.shares, eligibility, now)
     ]
-    missing = {view.job_id: _unplaced(live, view) for view, live in _pairs(views, cluster.jobs)}
+    missing = {
+        view.job_id: _unplaced(live, view.granted) for view, live in _pairs(views, cluster.jobs)
+    }
+    views += [_left_over(pod, cluster.shares) for pod in cluster.leftovers if _holds(pod)]
     return _guess(views, missing, nodes)
+
+
+def _holds(pod: PodSeen) -> bool:
+    return bool(pod.node) and not pod.is_over
 
 
 def _pairs(views: Iterable[JobView], jobs: Iterable[LiveJob]) -> Iterable[tuple[JobView, LiveJob]]:
@@ -250,9 +272,7 @@ def _only_trainers(spec: JobSpec, size: int) -> JobSpec:
 def _placed(live: LiveJob) -> tuple[Placed, ...]:
     """Where pods of the job hold something."""
     counts = Counter(
-        (pod.slot[0], pod.node)
-        for pod in live.pods
-        if pod.slot is not None and pod.node and not pod.is_over
+        (pod.slot[0], pod.node) for pod in live.pods if pod.slot is not None and _holds(pod)
     )
     known = {role.role for role in live.job.spec.roles}
     return tuple(
@@ -260,12 +280,12 @@ def _placed(live: LiveJob) -> tuple[Placed, ...]:
     )
 
 
-def _unplaced(live: LiveJob, view: JobView) -> Counter[Role]:
+def _unplaced(live: LiveJob, granted: int) -> Counter[Role]:
     """Replicas that the job was granted and that have no node yet, or not again."""
-    if not view.granted:
+    if not granted:
         return Counter()
-    done = {pod.slot for pod in live.pods if pod.ended_well or (pod.node and not pod.is_over)}
-    wanted = completion.wanted_replicas(view.spec, view.granted)
+    done = {pod.slot for pod in live.pods if pod.ended_well or _holds(pod)}
+    wanted = completion.wanted_replicas(live.job.spec, granted)
     return Counter(role for role, index in wanted if (role, index) not in done)
 
 
@@ -284,7 +304,7 @@ def _guess(
         lacking = missing.get(view.job_id)
         placed = view.placed
         if lacking:
-            placed += _somewhere(view, lacking, room)
+            placed += _somewhere(view.spec, view.where, lacking, room)
         if view.granted and not placed:  # all its replicas are done
             view = replace(view, used=Resources(), replicas_used=0)
         found[view.job_id] = replace(view, placed=placed) if lacking else view
@@ -296,9 +316,11 @@ def _each(spec: JobSpec, role: Role) -> tuple[int, ...]:
     return vector(found.resources) if found is not None else (0, 0, 0)
 
 
-def _somewhere(view: JobView, lacking: Counter[Role], room: Room) -> tuple[Placed, ...]:
+def _somewhere(
+    spec: JobSpec, where: Mapping[Role, frozenset[str]], lacking: Counter[Role], room: Room
+) -> tuple[Placed, ...]:
     batches = tuple(
-        Batch(role, _each(view.spec, role), count, view.where.get(role))
+        Batch(role, _each(spec, role), count, where.get(role))
         for role, count in sorted(lacking.items())
     )
     placed = place(batches, room)

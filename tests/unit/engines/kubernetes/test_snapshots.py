@@ -19,6 +19,7 @@ from paddlecloud.engines.kubernetes.snapshots import (
     LiveJob,
     build,
     free_nodes,
+    free_room,
     id_of,
 )
 from paddlecloud.forms import paddlejob
@@ -250,6 +251,14 @@ def test_gives_no_more_than_there_is(cluster):
             for part in decided.placements[view.job_id]:
                 before[part.node] = (before[part.node][0] - each * part.count, 0, 0)
                 assert before[part.node][0] >= 0 or each == 0
+
+
+@given(clusters())
+def test_finds_the_room_that_the_planner_finds(cluster):
+    """Where a place had to be guessed the nodes may differ, but not the sum."""
+    found, planned = free_room(cluster), Desk(build(cluster, NOW)).room
+    assert found.keys() == planned.keys()
+    assert sum(free[0] for free in found.values()) == sum(free[0] for free in planned.values())
 
 
 @given(clusters())
