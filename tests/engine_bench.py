@@ -20,6 +20,7 @@ from paddlecloud.engines.kubernetes.engine import KubernetesEngine
 from paddlecloud.engines.local.config import LocalConfig
 from paddlecloud.engines.local.engine import LocalEngine
 from paddlecloud.engines.protocols import Change, Engine, JobRun
+from paddlecloud.scheduling.snapshot import JobView
 from tests.kube.running import RealCluster
 
 TIMEOUT_S = 60
@@ -38,6 +39,11 @@ class Bench:
     account: str = "alice"
     keeps_apart: bool = False  # accounts have different names, as they must on a cluster
     told: list[Change] = field(default_factory=list)
+    put_ids: set[str] = field(default_factory=set)
+
+    def live(self) -> list[JobView]:
+        """Jobs of this test that have not ended; a cluster may have others."""
+        return [view for view in self.engine.snapshot().jobs if view.job_id in self.put_ids]
 
     @property
     def home(self) -> str:
@@ -97,6 +103,7 @@ class Bench:
         is_other = self.keeps_apart and number != 1
         account = f"{self.account}-{number}" if is_other else self.account
         job = a_job(f"{self._home(account)}/work", entry, account=account, **changes)
+        self.put_ids.add(job.job_id)
         self.engine.put(job)
         return job
 
@@ -139,21 +146,31 @@ KINDS = [*EMBEDDED, pytest.param("kubernetes", marks=pytest.mark.needs("kube", "
 
 
 @contextmanager
-def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    """An engine of the kind the test was asked for; all its jobs are ended when it is over."""
-    if request.param == "kubernetes":
-        bench = _on_cluster(request.getfixturevalue("operated_cluster"), tmp_path)
-    else:
-        bench = _on_this_machine(request.param, tmp_path)
+def started(bench: Bench) -> Iterator[Bench]:
+    """Its engine runs; all its jobs are ended when the test is over."""
     bench.engine.start()
-    yield bench
-    for record in bench.engine.snapshot().jobs:
-        bench.engine.cancel(record.job_id, 1, "test is over")
-        bench.engine.cancel(record.job_id, 2, "test is over")
-    deadline = time.monotonic() + TIMEOUT_S
-    while bench.engine.snapshot().jobs and time.monotonic() < deadline:
-        bench.read(0.5)
-    bench.engine.close()
+    try:
+        yield bench
+    finally:
+        for view in bench.live():
+            bench.engine.cancel(view.job_id, 1, "test is over")
+            bench.engine.cancel(view.job_id, 2, "test is over")
+        deadline = time.monotonic() + TIMEOUT_S
+        while bench.live() and time.monotonic() < deadline:
+            bench.read(0.5)
+        bench.engine.close()
+
+
+@contextmanager
+def on_this_machine(kind: str, tmp_path: Path) -> Iterator[Bench]:
+    with started(_on_this_machine(kind, tmp_path)) as bench:
+        yield bench
+
+
+@contextmanager
+def on_cluster(cluster: RealCluster, tmp_path: Path) -> Iterator[Bench]:
+    with started(_on_cluster(cluster, tmp_path)) as bench:
+        yield bench
 
 
 def _on_this_machine(kind: str, tmp_path: Path) -> Bench:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.contracts.at_once import AtOnce, is_at_once
 from tests.kube import running
-from tests.kube.running import RealCluster
 from tests.possible import skip_unless_possible
 from tests.storing import Bench, little_disk
 
@@ -47,8 +47,10 @@ def bench(root: Path) -> Iterator[Bench]:
     bench.store.close()
 
 
-@pytest.fixture(scope="session")
-def operated_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
+@pytest.fixture(scope="package")
+def operated_cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[AtOnce]:
     """A cluster with one real node that says it has four cards, and one operator for all of it."""
     with running.real_cluster(lambda: tmp_path_factory.mktemp("real")) as cluster:
         cards = {"nvidia.com/gpu": "4"}
@@ -58,5 +60,17 @@ def operated_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealC
         )
         log = tmp_path_factory.mktemp("operator") / "operator.log"
         with running.operator(cluster, log) as operator:
-            yield cluster
+            made = AtOnce(cluster, request.session.items, lambda: tmp_path_factory.mktemp("bench"))
+            yield made
+            made.close()
         assert [row for row in operator.lines if row["level"] == "error"] == []
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Ask for the outcome of a test that runs at once with others instead of running it."""
+    if not is_at_once(pyfuncitem):
+        return None
+    ground: AtOnce = pyfuncitem._request.getfixturevalue("operated_cluster")
+    ground.outcome(pyfuncitem)
+    return True

@@ -13,18 +13,28 @@ from paddlecloud.core.observed import ReplicaKey
 from paddlecloud.core.phases import Phase
 from paddlecloud.engines.protocols import JobRun
 from paddlecloud.scheduling.snapshot import Group, Quota
-from tests.engine_bench import KINDS, SMALL, Bench, running
+from tests.contracts.at_once import running
+from tests.engine_bench import KINDS, SMALL, Bench
 
 CARDS = {"owners": Group("owners", guarantee=Quota(gpu=4)), "others": Group("others")}
 FOUR = replace(SMALL, gpu=4)
 TWO = replace(SMALL, gpu=2)
 
 
+pytestmark = pytest.mark.alone  # groups are the whole cluster's
+
+
 @pytest.fixture(params=KINDS)
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    with running(request, tmp_path) as started:
-        started.engine.set_groups(CARDS)
-        yield started
+    with running(request, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def groups(bench: Bench) -> Iterator[None]:
+    bench.engine.set_groups(CARDS)
+    yield
+    bench.engine.set_groups({})
 
 
 def borrow(bench: Bench, entry: str, **more) -> JobRun:
@@ -122,7 +132,7 @@ def test_a_group_never_holds_more_than_its_limit(bench):
         bench.until(job, Phase.RUNNING)
     waiting = bench.until(jobs[4], Phase.QUEUED)
     assert waiting.status.reason == "the limit of group others, 2 replicas, is used: 2 of 2"
-    assert sum(view.granted for view in bench.engine.snapshot().jobs) == 2
+    assert sum(view.granted for view in bench.live()) == 2
     bench.engine.set_groups({"others": Group("others", limit=Quota(replicas=5))})
     for job in jobs:
         bench.until(job, Phase.RUNNING)

@@ -20,7 +20,8 @@ from paddlecloud.core.observed import ReplicaKey, ReplicaState
 from paddlecloud.core.phases import Phase
 from paddlecloud.core.resources import Resources
 from paddlecloud.scheduling.snapshot import Quota
-from tests.engine_bench import EMBEDDED, KINDS, SMALL, TIMEOUT_S, Bench, a_job, running
+from tests.contracts.at_once import running
+from tests.engine_bench import EMBEDDED, KINDS, SMALL, TIMEOUT_S, Bench, a_job
 
 # As real parameter servers do: on a cluster trainers wait for it.
 SERVES = (
@@ -30,8 +31,8 @@ SERVES = (
 
 @pytest.fixture(params=KINDS)
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    with running(request, tmp_path) as started:
-        yield started
+    with running(request, tmp_path) as made:
+        yield made
 
 
 def test_runs_a_job_through_its_phases(bench):
@@ -135,6 +136,7 @@ def test_kill_ends_everything(bench):
     assert all(not seen.alive for seen in end.replicas)
 
 
+@pytest.mark.alone
 def test_killing_a_waiting_job_needs_no_room(bench):
     everything = replace(SMALL, cpu_milli=bench.engine.capacity().total.cpu_milli)
     holder = bench.put("sleep 1000", each=everything)
@@ -150,6 +152,7 @@ def test_wall_time_ends_a_job(bench):
     assert bench.end(bench.put("sleep 1000", wall_time_s=1)).status.phase == Phase.TIMED_OUT
 
 
+@pytest.mark.alone
 def test_a_waiting_job_has_a_reason_and_starts_when_there_is_room(bench):
     everything = replace(SMALL, cpu_milli=bench.engine.capacity().total.cpu_milli)
     holder = bench.put("sleep 1000", each=everything)
@@ -162,6 +165,7 @@ def test_a_waiting_job_has_a_reason_and_starts_when_there_is_room(bench):
     assert bench.end(waiter).status.phase == Phase.SUCCEEDED
 
 
+@pytest.mark.alone
 def test_higher_priority_goes_first(bench):
     everything = replace(SMALL, cpu_milli=bench.engine.capacity().total.cpu_milli)
     holder = bench.put("sleep 1000", each=everything)
@@ -199,6 +203,7 @@ def test_gives_cards_to_one_replica_only(bench):
     assert sorted(itertools.chain(*given)) == ["0", "1", "2", "3"]
 
 
+@pytest.mark.alone
 def test_cards_of_an_ended_job_are_free_again(bench):
     each = replace(SMALL, gpu=4)
     first, second = (bench.put("true", each=each) for _ in range(2))
@@ -269,9 +274,9 @@ def test_deleting_a_live_job_kills_it_first(bench):
     bench.until(job, Phase.RUNNING)
     bench.engine.delete(job.job_id)
     deadline = time.monotonic() + TIMEOUT_S
-    while bench.engine.snapshot().jobs and time.monotonic() < deadline:
+    while bench.live() and time.monotonic() < deadline:
         bench.engine.watch(0, 0.05)
-    assert not bench.engine.snapshot().jobs
+    assert not bench.live()
 
 
 def test_reads_a_log_by_byte_cursor(bench):

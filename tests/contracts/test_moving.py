@@ -12,7 +12,8 @@ from paddlecloud.core.jobspec import Mode, RestartRule, Role
 from paddlecloud.core.observed import Move, ReplicaKey, ReplicaObserved
 from paddlecloud.core.phases import Phase
 from paddlecloud.engines.protocols import JobRun
-from tests.engine_bench import KINDS, TIMEOUT_S, Bench, running
+from tests.contracts.at_once import running
+from tests.engine_bench import KINDS, TIMEOUT_S, Bench
 
 # It listens where servers do: on a cluster trainers wait for it.
 SLEEPS = "trap 'exit 0' TERM; echo attempt $PADDLECLOUD_ATTEMPT; "
@@ -21,8 +22,8 @@ SLEEPS += 'python3 -m http.server --bind "$POD_IP" $PADDLE_PORT 2>/dev/null >&2 
 
 @pytest.fixture(params=KINDS)
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    with running(request, tmp_path) as started:
-        yield started
+    with running(request, tmp_path) as made:
+        yield made
 
 
 def order(name: str, host: str, attempt: int = 1) -> Move:

@@ -129,7 +129,7 @@ def read_vanished(
 def attempts(look: Look) -> tuple[ReplicaObserved, ...]:
     """Every attempt there is or was, in the order of roles, ranks and attempts."""
     frozen = {one.key: one for one in look.before if not one.alive}
-    found = {one.key: one for one in _failures(look)}
+    found = {one.key: one for one in (*_stopped(look), *_failures(look))}
     found |= {one.key: one for pod in look.pods if (one := replica(look, pod)) is not None}
     for row in _failures(look):  # a failure that is on record was no order of ours to stop
         if found[row.key].stopping:
@@ -206,20 +206,37 @@ def gone(seen: ReplicaObserved) -> ReplicaObserved:
 
 def _failures(look: Look) -> list[ReplicaObserved]:
     """Attempts that failed and whose pods were replaced, as the object records them."""
-    found = []
-    for row in look.said.get("failures") or ():
-        role = role_from_word(str(row.get("role")))
-        if role is None:
-            continue
+    return [one for row in _rows(look, "failures") if (one := _recorded(look, row)) is not None]
+
+
+def _stopped(look: Look) -> list[ReplicaObserved]:
+    """Attempts that were told to go, as the object records them."""
+    rows = [*_rows(look, "moved"), *_rows(look, "preempted")]
+    found = [_recorded(look, row) for row in rows]
+    return [replace(one, stopping=True) for one in found if one is not None]
+
+
+def _rows(look: Look, key: str) -> list[Json]:
+    rows = look.said.get(key)
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _recorded(look: Look, row: Json) -> ReplicaObserved | None:
+    """None for a row that makes no sense: others than the operator may write there."""
+    role = role_from_word(str(row.get("role")))
+    if role is None:
+        return None
+    try:
         key = ReplicaKey(look.job_id, look.run, role, int(row["index"]), int(row["attempt"]))
         cause, message = EndCause(row.get("cause", "exited")), str(row.get("message", ""))
         if message.startswith(CANNOT_START):
             cause, message = EndCause.START_FAILED, message.removeprefix(CANNOT_START)
         end = Exit(cause, int(row.get("code", 1)), int(row.get("signal", 0)), message)
         times = seconds(row.get("startedAt")), seconds(row.get("endedAt"))
-        node = str(row.get("node") or "")
-        found.append(ReplicaObserved(key, ReplicaState.ENDED, *times, end, node=node))
-    return found
+    except (KeyError, TypeError, ValueError):
+        return None
+    node = str(row.get("node") or "")
+    return ReplicaObserved(key, ReplicaState.ENDED, *times, end, node=node)
 
 
 # --- the status --------------------------------------------------------------------------------

@@ -152,6 +152,13 @@ def test_knows_failures_of_before_it_looked_by_the_objects_own_record():
     assert (seen.status.phase, seen.status.restarts) == (Phase.RUNNING, 1)
 
 
+def test_knows_who_was_moved_and_passes_over_rows_that_make_no_sense():
+    row = {"role": "worker", "index": 0, "attempt": 1, "cause": "signaled", "code": 143}
+    bad = [{"role": "worker"}, {"role": 7}, 3, {**row, "cause": "?"}, {**row, "endedAt": "soon"}]
+    seen = read(look(a_pod(0, 2), moved=[row], failures=bad, phase="Running"))
+    assert [(one.key.attempt, one.stopping) for one in seen.replicas] == [(1, True), (2, False)]
+
+
 def test_names_the_failure_that_ended_the_run():
     rows = [{"role": "worker", "index": 1, "attempt": 1, "cause": "exited", "code": 9}]
     pods = [failed(1, 2, code=9), failed(0, 2, code=1)]
