@@ -100,6 +100,30 @@ def test_a_job_lives_on_the_cluster_from_submit_to_rerun(platform: Platform) -> 
     until(lambda: not platform.objects("tj,pdj"), "its objects are gone")
 
 
+def test_a_running_job_grows_and_shrinks(platform: Platform) -> None:
+    size = ("-p", "2", "-min_instance", "1", "-max_instance", "3")
+    _submit(platform, "grows", "--mode", "collective", *size)
+    platform.run("wait", "--for", "running", "--timeout", "60s", "grows")
+
+    def has(wanted: int) -> bool:
+        count = platform.json("describe", "grows")["roles"]["trainer"]
+        marks = [pod["metadata"] for pod in platform.objects("pods")]
+        # One that leaves may be kept until its log is stored.
+        staying = [mark["name"] for mark in marks if "deletionTimestamp" not in mark]
+        left = sorted(name.rsplit("-", 1)[1] for name in staying if name.startswith("grows"))
+        return bool(
+            (count["wanted"], count["running"]) == (wanted, wanted)
+            and left == [str(index) for index in range(wanted)]  # the last ones leave first
+        )
+
+    platform.run("scale", "grows", "3")
+    until(lambda: has(3), "it grew")
+    platform.run("scale", "grows", "1")
+    until(lambda: has(1), "it shrank")
+    platform.run("scale", "grows", "4", code=2)
+    platform.run("kill", "--wait", "grows")
+
+
 def test_a_job_made_with_kubectl_is_listed_and_killed(platform: Platform) -> None:
     _submit(platform, "first", "--mode", "single")  # its namespace is there now
     platform.run("kill", "-rm", "first")

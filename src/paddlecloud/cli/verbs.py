@@ -27,6 +27,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "job": ("job.verb", JOBS, "the second client: train, state, list, info, kill, rerun, replace"),
     "algo": ("algo", JOBS, "the experiments that jobs of the second client belong to"),
     "kill": ("kill", JOBS, "stop a job, and with -rm forget it"),
+    "scale": ("scale", JOBS, "change the number of trainers of a running job"),
     "registry": ("registry", JOBS, "keep logins to registries of images, for jobs to pull with"),
     "delete": ("delete", JOBS, "forget a registry"),
     "pfs": ("pfs.verb", FILES, "copy, list, compare and remove files under /pfs"),

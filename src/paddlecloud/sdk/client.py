@@ -225,6 +225,11 @@ class Client(PlatformCalls):
         rows = [{"replica": name, "host": host} for name, host in replicas.items()]
         return self._change("POST", routes.fill(routes.JOB_MOVE, ref=ref), {"replicas": rows})
 
+    def scale(self, ref: str, trainers: int) -> JobShape:
+        """Another number of trainers for a live job, between its least and its most."""
+        path = routes.fill(routes.JOB_SCALE, ref=ref)
+        return self._change("POST", path, {"trainers": trainers})
+
     def mark(self, ref: str, is_marked: bool = True) -> None:
         """Make a job one of your favourites, or no longer."""
         method = "PUT" if is_marked else "DELETE"

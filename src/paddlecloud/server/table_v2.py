@@ -243,6 +243,15 @@ JOBS = [
         change=Change.ATOMIC,
     ),
     Route(
+        "POST",
+        routes.JOB_SCALE,
+        jobs_v2.scale,
+        "Another number of trainers for a live job, where the engine can do that",
+        body=shapes.ScaleBody,
+        answers={202: shapes.JobShape},
+        change=Change.ATOMIC,
+    ),
+    Route(
         "GET",
         routes.CHANGES,
         waiting.wait_for_changes,

@@ -310,6 +310,10 @@ class MoveShape(TypedDict):
     host: str
 
 
+class ScaleBody(TypedDict):
+    trainers: int  # between the least and the most the job was given
+
+
 class MoveBody(TypedDict):
     replicas: list[MoveShape]
 

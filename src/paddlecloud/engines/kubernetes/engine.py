@@ -238,6 +238,12 @@ class KubernetesEngine:
     def set_registries(self, account_id: int, account: str, registries: Mapping[str, str]) -> None:
         self._homes.set_registries(account_id, account, registries)
 
+    def scale(self, job_id: str, run: int, trainers: int) -> None:
+        """Wish for another number of trainers; the least and the most are on the object."""
+        entry = self._journal.find(job_id, run)
+        if entry is not None and entry.live:
+            self._orders.scale(entry, trainers)
+
     def found(self, job_id: str) -> JobRun | None:
         """The run somebody made on the cluster itself, as its object says; None if this is not
         such a job."""

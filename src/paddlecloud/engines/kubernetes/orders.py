@@ -141,6 +141,10 @@ class Orders:
 
         return self._change(entry, patch, "be moved")
 
+    def scale(self, entry: Entry, trainers: int) -> bool:
+        role = "worker" if entry.place[0] == PADDLE_JOB.name else "trainer"
+        return self._change(entry, lambda _: {"spec": {role: {"replicas": trainers}}}, "be scaled")
+
     def _change(self, entry: Entry, patch: Callable[[Json], Json | None], what: str) -> bool:
         path = self._path(entry.place)
         with answered(f"{entry.place[2]} could not {what}"):

@@ -47,6 +47,7 @@ class Job(models.Model):
     cancel_asked = models.TextField(default="")  # non-empty: the user's kill, with its reason
     algorithm = models.CharField(max_length=32, default="")  # id of the experiment, if any
     moves = models.TextField(default="[]")  # JSON: replicas of this run ordered off their hosts
+    trainers_asked = models.IntegerField(null=True)  # a new size the engine was not told yet
     deleted = models.BooleanField(default=False)  # hidden; forgotten once it has ended
 
     class Meta:

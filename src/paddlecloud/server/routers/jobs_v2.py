@@ -6,7 +6,15 @@ from typing import cast
 
 from paddlecloud.server.exchange import Answer, Request, json_answer
 from paddlecloud.server.front import REPLAYED
-from paddlecloud.server.services import explaining, job_rows, moving, orders, sharing, submitting
+from paddlecloud.server.services import (
+    explaining,
+    job_rows,
+    moving,
+    orders,
+    scaling,
+    sharing,
+    submitting,
+)
 from paddlecloud.wire.shapes import MoveBody
 
 
@@ -76,6 +84,12 @@ def cancel(request: Request) -> Answer:
 def move(request: Request) -> Answer:
     job_id = _job_id(request)
     moving.move(job_id, request.caller.name, cast(MoveBody, request.json()))
+    return json_answer(job_rows.read(job_id), 202)
+
+
+def scale(request: Request) -> Answer:
+    job_id = _job_id(request)
+    scaling.scale(job_id, request.caller.name, request.json())
     return json_answer(job_rows.read(job_id), 202)
 
 

@@ -30,6 +30,7 @@ from paddlecloud.server.services import (
     moving,
     packages,
     registries,
+    scaling,
     tokens,
     workspaces,
 )
@@ -111,6 +112,8 @@ class Feeder:
             engine.cancel(job.id, job.run, job.cancel_asked)
         if job.live and (orders := moving.orders_of(job)):
             engine.move(job.id, job.run, orders)
+        if job.live:
+            scaling.tell(engine, job)
         if job.deleted and not job.live:
             engine.delete(job.id)
             with writing():

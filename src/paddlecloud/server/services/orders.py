@@ -123,6 +123,7 @@ def _next_run(job_id: str, by: str) -> Job:
         "prepared": False,
         "cancel_asked": "",
         "moves": "[]",
+        "trainers_asked": None,
         "package": package,
         "revision": next_revision(),
     }
