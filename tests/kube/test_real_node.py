@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +22,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.paddle, pytest.mark.needs("kube", "no
 
 WIDE_AND_DEEP = ROOT / "examples" / "wide_and_deep"
 COLLECTIVE = ROOT / "examples" / "collective"
+TRAINING_S = 240.0
 # Fewer rounds than the examples make: enough to see the loss fall.
 SHORTER = "import train; train.EPOCHS = 2; train.main()"
 FOREVER = "while true; do sleep 1; done"
@@ -45,6 +47,7 @@ def _jobs(cluster: RealCluster) -> list[dict[str, Any]]:
         ),
         paddle_job("shapes", worker=trains(COLLECTIVE), cleanPodPolicy="Never"),
         paddle_job("talk", worker=shell_role(cluster, 2, SERVES_ITS_NAME)),
+        paddle_job("named", worker=shell_role(cluster, 2, SERVES_ITS_NAME), intranet="Service"),
         paddle_job("greedy", worker=shell_role(cluster, 1, f'python3 -c "{greedy}"', **little)),
         paddle_job("no-image", worker=shell_role(cluster, 1, FOREVER, image="localhost/none:1")),
     ]
@@ -98,8 +101,7 @@ def test_says_when_a_pod_had_too_little_memory(jobs):
 def test_lets_people_in_and_pods_talk(jobs):
     jobs.until_phase("Running", "talk")
     assert jobs.kubectl("logs", "talk-worker-1").startswith("here I am\n")
-    seen = jobs.kubectl("exec", "talk-worker-0", "--", "env")
-    variables = dict(line.split("=", 1) for line in seen.splitlines())
+    variables = _environment(jobs, "talk-worker-0")
     pods = jobs.pods()
     addresses = [pods[f"talk-worker-{index}"]["status"]["podIP"] for index in range(2)]
     assert variables["POD_IP"] == addresses[0]
@@ -113,14 +115,37 @@ def test_lets_people_in_and_pods_talk(jobs):
     jobs.kubectl("delete", "pdj/talk", "--timeout=60s")
 
 
+def test_lets_pods_find_each_other_by_name(jobs):
+    jobs.until_phase("Running", "named")
+    endpoints = _environment(jobs, "named-worker-0")["PADDLE_TRAINER_ENDPOINTS"]
+    first, second = endpoints.split(",")
+    assert (first.split(":")[0], second.split(":")[0]) == ("named-worker-0", "named-worker-1")
+    assert _fetch(jobs, "named-worker-0", second) == "named-worker-1\n"
+    jobs.kubectl("delete", "pdj/named", "--timeout=60s")
+
+
+def _environment(jobs: Namespace, pod: str) -> dict[str, str]:
+    seen = jobs.kubectl("exec", pod, "--", "env")
+    return dict(line.split("=", 1) for line in seen.splitlines())
+
+
 def _fetch(jobs: Namespace, pod: str, address: str) -> str:
     """What the other pod serves, asked for inside this one."""
     ask = f"import urllib.request as u; print(u.urlopen('http://{address}/name').read().decode())"
     return jobs.kubectl("exec", pod, "--", "python3", "-c", ask).replace("\n\n", "\n")
 
 
+def _until_trained(jobs: Namespace, job: str) -> None:
+    """Four trainers and two servers share the machine's cores, and maybe not alone."""
+    deadline = time.monotonic() + TRAINING_S
+    while (status := jobs.status(job)).get("phase") != "Completed":
+        assert status.get("phase") != "Failed", status
+        assert time.monotonic() < deadline, status
+        time.sleep(0.5)
+
+
 def test_trains_collectively(jobs):
-    jobs.until_phase("Completed", "shapes")
+    _until_trained(jobs, "shapes")
     log = jobs.kubectl("logs", "shapes-worker-0")
     losses = _losses(log)
     assert "rank 0 of 2 ready" in log
@@ -129,7 +154,7 @@ def test_trains_collectively(jobs):
 
 
 def test_trains_with_parameter_servers(jobs, real_cluster):
-    jobs.until_phase("Completed", "clicks")
+    _until_trained(jobs, "clicks")
     for index in range(2):
         log = jobs.kubectl("logs", f"clicks-worker-{index}")
         losses = _losses(log)

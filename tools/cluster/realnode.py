@@ -30,9 +30,11 @@ from image import write_image
 HERE = Path(__file__).resolve().parent
 NAME = "real-0"
 PROXY_USER = "system:kube-proxy"
+DNS_USER = "dns"
 NODE_USER = f"system:node:{NAME}"
-USERS = {NODE_USER: "system:nodes", PROXY_USER: ""}
+USERS = {NODE_USER: "system:nodes", PROXY_USER: "", DNS_USER: "system:masters"}
 SERVICES = "10.96.0.0/16"
+DOMAIN = "cluster.local"
 PAUSE = "localhost/paddlecloud/pause:1"
 WAIT_S = 30.0
 # Where things are for those inside. /run is their own, and a socket's path must be short.
@@ -158,6 +160,8 @@ def write_files(home: Path, number: int, programs: Path, files: Path) -> None:
     _write_json(home / "cni" / "10-pods.conflist", _pod_network(number))
     _write_json(home / "kubelet.json", _kubelet(home, number))
     _write_json(home / "kube-proxy.json", _kube_proxy(home, number))
+    names = f"{DOMAIN} {{\n errors\n kubernetes {{\n  kubeconfig {home}/dns.kubeconfig\n }}\n}}\n"
+    (home / "Corefile").write_text(names)
     pause = home / "pause.tar"
     if not pause.exists():
         root = home / "pause"
@@ -167,6 +171,7 @@ def write_files(home: Path, number: int, programs: Path, files: Path) -> None:
     orders = {
         "home": str(home),
         "node": str(programs / "node"),
+        "dns": str(programs / "dns"),
         "runtime": str(files / "runtime"),
         "images": [str(pause), str(files / "base.tar")],
         "socket": SOCKET,
@@ -263,6 +268,8 @@ def _kubelet(home: Path, number: int) -> object:
         "cgroupDriver": "cgroupfs",
         "cgroupRoot": f"/{cgroup_name(number)}",
         "containerRuntimeEndpoint": f"unix://{SOCKET}",
+        "clusterDNS": [node_address(number)],
+        "clusterDomain": DOMAIN,
         "resolvConf": f"{home}/resolv.conf",
         "makeIPTablesUtilChains": False,
         "oomScoreAdj": 0,

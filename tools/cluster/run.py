@@ -219,6 +219,7 @@ class Cluster:
             realnode.write_files(home, self.network, programs, files)
             self.write_kubeconfig(home / "kubelet.kubeconfig", realnode.NODE_USER)
             self.write_kubeconfig(home / "kube-proxy.kubeconfig", realnode.PROXY_USER)
+            self.write_kubeconfig(home / "dns.kubeconfig", realnode.DNS_USER)
             realnode.make_cgroups(self.network)
             self.launch("node", realnode.command(home))
             realnode.connect(self.network, self.pid("node") or 0)

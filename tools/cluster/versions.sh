@@ -2,6 +2,7 @@
 # Kubernetes 1.34 and not newer: a later kubelet refuses machines with the first kind of cgroups.
 KUBERNETES=v1.34.4
 KWOK=v0.7.0
+COREDNS=v1.12.4
 VOLCANO=v1.14.1
 VOLCANO_APIS=v1.14.0
 # Counted up when what is built from them, or how, changes; the cache holds one build per number.
