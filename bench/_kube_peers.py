@@ -48,12 +48,16 @@ def build() -> Path:
     return Path(done.stdout.strip().splitlines()[-1])
 
 
-def peers(client: Client, config: Path, programs: Path, folder: Path) -> list[Peer]:
+def peers(
+    client: Client, config: Path, programs: Path, scheduler: Path, folder: Path
+) -> list[Peer]:
+    """`scheduler` is Volcano's, of the test cluster's programs."""
+
     def training(program: str, *words: str) -> Callable[[], Any]:
         return lambda: _training_operator(client, config, programs, program, folder, words)
 
     def volcano(*words: str) -> Callable[[], Any]:
-        return lambda: _volcano(client, config, programs, folder, words)
+        return lambda: _volcano(client, config, programs, scheduler, folder, words)
 
     return [
         Peer("training_operator", TRAINING_OPERATOR, training("training-operator")),
@@ -191,7 +195,12 @@ tiers:
 
 @contextmanager
 def _volcano(
-    client: Client, config: Path, programs: Path, folder: Path, words: tuple[str, ...]
+    client: Client,
+    config: Path,
+    programs: Path,
+    scheduler: Path,
+    folder: Path,
+    words: tuple[str, ...],
 ) -> Iterator[None]:
     _install(client, programs / "volcano-definitions")
     (folder / "volcano.yaml").write_text(_SCHEDULER)
@@ -206,8 +215,8 @@ def _volcano(
             f"--healthz-address={address}{free_port()}",
         ]
 
-    scheduler = [
-        str(programs / "volcano-scheduler"),
+    scheduling = [
+        str(scheduler),
         *common,
         *ports(),
         f"--scheduler-conf={folder / 'volcano.yaml'}",
@@ -215,7 +224,7 @@ def _volcano(
     ]
     controllers = [str(programs / "volcano-controllers"), *common, *ports()]
     with ExitStack() as stack:
-        stack.enter_context(_process(scheduler, log))
+        stack.enter_context(_process(scheduling, log))
         stack.enter_context(_process(controllers, log))
         queue = f"{collection('scheduling.volcano.sh/v1beta1', 'queues')}/default"
 

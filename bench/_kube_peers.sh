@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # Builds what kube_bench.py compares with, once per user, from the public Go module proxy:
-# Kubeflow's training-operator, Volcano's scheduler and controllers, and their definitions. The
-# training-operator is built twice: as it is, and with the limits of its API client raised to none,
-# for which it has no flag.
+# Kubeflow's training-operator, Volcano's controllers, and their definitions. (Volcano's scheduler is
+# among the programs of the test cluster.) The training-operator is built twice: as it is, and with
+# the limits of its API client raised to none, for which it has no flag.
 # The last line it prints names the directory; --where prints it and builds nothing.
 set -euo pipefail
+. "$(dirname "$0")/../tools/cluster/versions.sh" # of Volcano
 TRAINING_OPERATOR=v1.8.1
-VOLCANO=v1.14.1
-VOLCANO_APIS=v1.14.0
 RECIPE=1
 
 home=${XDG_CACHE_HOME:-$HOME/.cache}/paddlecloud/kube
@@ -27,9 +26,8 @@ PATH=$PATH:/usr/local/go/bin
 command -v go >/dev/null || { echo "Go is missing, and the peers are built from source with it" >&2 && exit 1; }
 
 work=$home/peers.build
-rm -rf "$work"
 mkdir -p "$work" "$programs"
-trap 'rm -rf "$work"' EXIT
+trap 'chmod -R u+w "$work" && rm -rf "$work"' EXIT
 export CGO_ENABLED=0 GOFLAGS="-mod=mod -buildvcs=false" GOTOOLCHAIN=local GOCACHE=$work/cache
 
 module_field() { # module_field <module@version> <field>
@@ -58,10 +56,11 @@ operator=github.com/kubeflow/training-operator
 build "$operator" "$TRAINING_OPERATOR" cmd/training-operator.v1 training-operator
 build "$operator" "$TRAINING_OPERATOR" cmd/training-operator.v1 training-operator-unlimited \
     's|mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), |limitless := ctrl.GetConfigOrDie(); limitless.QPS = -1; mgr, err := ctrl.NewManager(limitless, |'
-cp -r "$(module_field "$operator@$TRAINING_OPERATOR" Dir)/manifests/base" "$programs/training-operator-manifests"
-build volcano.sh/volcano "$VOLCANO" cmd/scheduler volcano-scheduler
+cp -r --no-preserve=mode "$(module_field "$operator@$TRAINING_OPERATOR" Dir)/manifests/base" \
+    "$programs/training-operator-manifests"
 build volcano.sh/volcano "$VOLCANO" cmd/controller-manager volcano-controllers
-cp -r "$(module_field "volcano.sh/volcano@$VOLCANO" Dir)/installer/helm/chart/volcano/crd/bases" "$programs/volcano-definitions"
-chmod -R u+w "$programs"
+cp -r --no-preserve=mode \
+    "$(module_field "volcano.sh/volcano@$VOLCANO" Dir)/installer/helm/chart/volcano/crd/bases" \
+    "$programs/volcano-definitions"
 touch "$programs/.complete"
 echo "$programs"

@@ -153,8 +153,8 @@ def _complete(client: Client, namespace: str, jobs: int) -> float:
 
 
 def _peers(client: Client, report: Report, config: Path, folder: Path, jobs: int) -> None:
-    programs = _kube_peers.build()
-    for peer in _kube_peers.peers(client, config, programs, folder):
+    programs, scheduler = _kube_peers.build(), _programs() / "volcano-scheduler"
+    for peer in _kube_peers.peers(client, config, programs, scheduler, folder):
         try:
             with peer.run():
                 namespace = make_namespace(client, peer.name.replace("_", "-"))
@@ -237,12 +237,17 @@ def _start(
 # --- the run ----------------------------------------------------------------------------------
 
 
-@contextmanager
-def _cluster(folder: Path) -> Iterator[Path]:
+def _programs() -> Path:
     found = subprocess.run([CLUSTER / "build.sh", "--where"], capture_output=True, text=True)
     programs = Path(found.stdout.strip())
     if not (programs / ".complete").exists():
         raise CannotMeasure("the cluster's programs are not built; run: make cluster-programs")
+    return programs
+
+
+@contextmanager
+def _cluster(folder: Path) -> Iterator[Path]:
+    programs = _programs()
     tool = [sys.executable, str(CLUSTER / "run.py")]
     state = f"{folder}/cluster"
     try:
