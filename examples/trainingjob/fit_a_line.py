@@ -8,8 +8,10 @@ what to change. They do not wait for each other, so trainers may come and go.
 import json
 import os
 import random
+import signal
 import socket
 import socketserver
+import sys
 import threading
 
 FEATURES, SAMPLES, RATE = 8, 512, 0.01
@@ -80,6 +82,8 @@ def train():
 
 if __name__ == "__main__":
     if os.environ["PADDLE_TRAINING_ROLE"] == "PSERVER":
+        # The first process of a container is deaf to signals it does not ask for.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         address = (os.environ.get("POD_IP", ""), int(os.environ["PADDLE_PORT"]))
         print(f"serving at {address[0]}:{address[1]}", flush=True)
         Server(address, Handler).serve_forever()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
+import yaml
 
+from tests.kube import running
 from tests.kube.running import ROOT
 from tests.kube.test_jobs import paddle_job, role
 
@@ -105,3 +108,22 @@ def test_runs_the_examples(namespace, operator):
     ]
     assert odd == []
     assert len(namespace.pods()) == 4 + 5 + 2
+
+
+@pytest.mark.needs("kube", "node")
+def test_learns_in_real_pods(real_cluster, real_namespace, tmp_path):
+    source = f"--from-file={EXAMPLES / 'fit_a_line.py'}"
+    real_namespace.kubectl("create", "configmap", "fit-a-line-program", source)
+    job = yaml.safe_load((EXAMPLES / "raw_job.yaml").read_text())
+    job["spec"] |= {"image": real_cluster.image, "passes": 4}
+    job["spec"]["trainer"]["entrypoint"] = "cat /trainer_id /trainer_count && python3 fit_a_line.py"
+    job["spec"]["pserver"]["entrypoint"] = "python3 fit_a_line.py"
+    log = tmp_path / "operator.log"
+    with running.operator(real_cluster, log, "--namespace", real_namespace.name):
+        real_namespace.apply(job)
+        until_phase(real_namespace, "succeeded", "fit-a-line")
+    said = real_namespace.kubectl("logs", "fit-a-line-trainer-1")
+    assert said.startswith("1\n2\n")
+    losses = [float(loss) for loss in re.findall(r"trainer 1 pass \d+ loss ([0-9.]+)", said)]
+    assert len(losses) == job["spec"]["passes"]
+    assert losses[-1] < losses[0] / 10
