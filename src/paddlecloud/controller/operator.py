@@ -11,26 +11,20 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from paddlecloud.controller import holding, resource_groups, restless, statuses
+from paddlecloud.controller import families, holding, resource_groups, restless, statuses
 from paddlecloud.controller.acting import Actor, NameTaken
 from paddlecloud.controller.admission import Admission
-from paddlecloud.controller.identity import (
-    Identity,
-    Json,
-    identity_of,
-    is_owned_by,
-    kind_of_job,
-)
+from paddlecloud.controller.families import Families, JobKey, job_key
+from paddlecloud.controller.identity import Identity, Json, identity_of, is_owned_by
 from paddlecloud.controller.inventory import GROUPS_VERSION, Inventory
 from paddlecloud.controller.peers import Site
 from paddlecloud.controller.planning import plan
-from paddlecloud.controller.plans import CONFIG_MAPS, PODS, SERVICES, Children, Delete, Plan
+from paddlecloud.controller.plans import PODS, Delete, Plan
 from paddlecloud.controller.podgroups import POD_GROUPS, PodGroups, names_volcano
 from paddlecloud.controller.remembering import readable
 from paddlecloud.controller.restless import Restless, Watchfulness
@@ -50,23 +44,8 @@ COMPONENT = "paddlecloud"
 # What the API server will not have (a template, more than the quota) is offered again this late:
 # only somebody's change will help, and that of a quota is not heard of.
 FINAL_PAUSE_S, LONGEST_FINAL_PAUSE_S = 5.0, 60.0
+TELL_S = 1.0  # how pods of a job come up is told this often
 VOLCANO_S = 60.0  # how long an answer to whether it is installed holds
-
-
-@dataclass(frozen=True, slots=True)
-class JobKey:
-    """What a job is called in the queue."""
-
-    kind: Kind
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.kind.name} {self.namespace}/{self.name}"
-
-
-def job_key(kind: Kind, body: Json) -> JobKey:
-    return JobKey(kind, *key_of(body))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +77,7 @@ class Operator:
         self._lease = lease
         self._clock = clock
         self.names: Names[JobKey] = Names()
-        self._index_lock = threading.Lock()
-        self._children: dict[str, dict[JobKey, dict[str, Json]]] = {
-            plural: defaultdict(dict) for plural in (PODS, SERVICES, CONFIG_MAPS)
-        }
+        self._families = Families(lambda plural, child: self._informers[plural].find(child))
         self._admission = self._make_admission() if self._settings.plans else None
         self._pod_groups = PodGroups(client, self._settings.namespace, self._group_changed)
         self._informers = self._make_informers()
@@ -112,6 +88,7 @@ class Operator:
         self._has_lost_the_lead, self._lead_lock = False, threading.Lock()
         self._volcano = (-VOLCANO_S, True)  # when asked, and the answer
         self._is_started = threading.Event()
+        self._told_at: dict[str, float] = {}  # by the uid of a job, when its status was written
         self.reconciles = self.failures = 0
 
     def _make_informers(self) -> dict[str, Informer]:
@@ -124,7 +101,7 @@ class Operator:
             )
             for kind in KINDS
         }
-        for plural in (PODS, SERVICES, CONFIG_MAPS):
+        for plural in families.PLURALS:
             found[plural] = Informer(
                 self._client,
                 Watched(collection("v1", plural, namespace), JOB_LABEL),
@@ -158,8 +135,10 @@ class Operator:
 
     def _job_changed(self, kind: Kind, body: Json) -> None:
         self.names.add(job_key(kind, body))
-        if self._admission is not None and not self._informers[kind.plural].find(key_of(body)):
-            self._admission.forget(body["metadata"]["uid"])
+        if self._informers[kind.plural].find(key_of(body)) is None:
+            self._told_at.pop(body["metadata"]["uid"], None)
+            if self._admission is not None:
+                self._admission.forget(body["metadata"]["uid"])
 
     def _group_changed(self, key: Key) -> None:
         for kind in KINDS:
@@ -167,47 +146,19 @@ class Operator:
                 self.names.add(JobKey(kind, *key))
 
     def _child_changed(self, plural: str, body: Json) -> None:
-        key = self._index(plural, body)
+        key = self._families.file(plural, body)
         if plural == PODS and self._admission is not None:
             is_there = self._informers[PODS].find(key_of(body)) is not None
             self._admission.pod_changed(body, is_there)
         if key is not None:
             self.names.add(key)
 
-    def _index(self, plural: str, body: Json) -> JobKey | None:
-        """File the child under its job; what is in the informer's copy counts, not the event."""
-        job = (body["metadata"].get("labels") or {}).get(JOB_LABEL)
-        if not job:
-            return None
-        child = key_of(body)
-        key = JobKey(kind_of_job(body), child[0], job)
-        with self._index_lock:
-            now = self._informers[plural].find(child)
-            family = self._children[plural][key]
-            if now is None:
-                family.pop(child[1], None)
-                if not family:
-                    del self._children[plural][key]
-            else:
-                family[child[1]] = now
-        return key
-
     def _learn(self, plural: str, body: Json) -> None:
         if plural == POD_GROUPS:
             return self._pod_groups.learn(body)
         self._informers[plural].learn(body)
-        if plural in self._children:
-            self._index(plural, body)
-
-    def _family(self, who: Identity, group: Json | None = None) -> Children:
-        key = JobKey(who.kind, who.namespace, who.name)
-        with self._index_lock:
-            pods, services, maps = (
-                dict(self._children[plural].get(key) or {})
-                for plural in (PODS, SERVICES, CONFIG_MAPS)
-            )
-        peers, gate = maps.get(who.peers_name), maps.get(who.gate_name)
-        return Children(list(pods.values()), list(services.values()), peers, gate, group)
+        if plural in families.PLURALS:
+            self._families.file(plural, body)
 
     # --- life ------------------------------------------------------------------------------------
 
@@ -310,7 +261,7 @@ class Operator:
         if body is None or who is None:
             return
         site = replace(self._settings.site, has_volcano=self._has_volcano())
-        family, allotted = self._family(who, self._pod_group(who, body)), None
+        family, allotted = self._families.of(who, self._pod_group(who, body)), None
         if self._admission is not None:
             if (body.get("status") or {}).get("phase") in key.kind.phases.final:
                 self._admission.forget(who.uid)
@@ -341,9 +292,8 @@ class Operator:
             self.names.add_after(key, max(decided.wake_after_s, 0.01))
 
     def _let_go(self, key: JobKey, who: Identity | None, now: float) -> None:
-        with self._index_lock:
-            pods = list(self._children[PODS].get(key, {}).values())
-        wake_after_s = self._actor.let_go(pods, self._settings.log_wait_s, who, now)
+        pods, wait_s = self._families.pods(key), self._settings.log_wait_s
+        wake_after_s = self._actor.let_go(pods, wait_s, who, now)
         if wake_after_s is not None:
             self.names.add_after(key, wake_after_s + 0.01)
 
@@ -362,14 +312,22 @@ class Operator:
 
     def _tell(self, who: Identity, body: Json, decided: Plan, now: float) -> bool:
         """Write the status if it is another; whether it was."""
-        generation = _generation(body)
-        if decided.status is not None and decided.status != (body.get("status") or {}):
-            # Events first: an operator that dies in between tells them again, under the same names.
-            for event in decided.events:
-                self._actor.tell(who, event, generation, now)
-            self._actor.write_status(who, body, decided.status)
-            return True
-        return False
+        generation, old = _generation(body), body.get("status") or {}
+        if decided.status is None or decided.status == old:
+            return False
+        if statuses.may_wait(who.kind, old, decided.status):
+            left_s = self._told_at.get(who.uid, -TELL_S) + TELL_S - time.monotonic()
+            if left_s > 0:
+                self.names.add_after(JobKey(who.kind, who.namespace, who.name), left_s)
+                return False
+        # Events first: an operator that dies in between tells them again, under the same names.
+        for event in decided.events:
+            self._actor.tell(who, event, generation, now)
+        self._actor.write_status(who, body, decided.status)
+        self._told_at[who.uid] = time.monotonic()
+        if decided.status.get("phase") in who.kind.phases.final:
+            self._told_at.pop(who.uid, None)
+        return True
 
     def _tell_refusal(
         self, who: Identity, body: Json, decided: Plan, error: Refused, now: float
@@ -401,7 +359,7 @@ class Operator:
         """A gang that the quota cuts in half gives back what it has, so that another may run."""
         if error.status != 403 or (body.get("status") or {}).get("startTime"):
             return False
-        pods = [pod["metadata"] for pod in self._family(who).pods if is_owned_by(pod, who.uid)]
+        pods = [pod["metadata"] for pod in self._families.of(who).pods if is_owned_by(pod, who.uid)]
         deletions = [Delete(PODS, pod["name"], pod["uid"]) for pod in pods]
         self._actor.carry_out(who, deletions)
         return True

@@ -106,6 +106,28 @@ def add_allocation(status: Json, allocation: Allocation, old: Json, now: float) 
     status["conditions"] = [*status["conditions"], row]
 
 
+# What changes with every pod of a job that starts.
+_COUNTING = frozenset({"phase", "reason", "ready", "replicas", "startTime", "replica_statuses"})
+
+
+def may_wait(kind: Kind, old: Json, new: Json) -> bool:
+    """Whether all that is new is how many pods of a starting job run: told together later, a job
+    of a hundred pods is not written a hundred times."""
+    words = kind.phases
+    early = (words.pending, words.starting)
+    if old.get("phase") not in early or new.get("phase") not in early:
+        return False
+    counting = _COUNTING | {kind.role_word(role) for role in Role}
+
+    def rest(status: Json) -> Json:
+        lasting = {key: value for key, value in status.items() if key not in counting}
+        conditions = status.get("conditions") or ()
+        lasting["conditions"] = [row for row in conditions if row.get("type") != "Running"]
+        return lasting
+
+    return rest(old) == rest(new)
+
+
 def _selector(who: Identity) -> str:
     return f"{JOB_LABEL}={who.name},{ROLE_LABEL}={who.kind.role_word(Role.TRAINER)}"
 
