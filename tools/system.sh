@@ -27,6 +27,8 @@ has_postgres() { # Debian keeps its programs beside the path, in a folder per ve
 # Only the tests need a database server; nobody gets one for a demo.
 [ -z "${PADDLECLOUD_STRICT:-}" ] || has_postgres ||
     needs postgresql "without it the tests on PostgreSQL are skipped"
+[ -z "${PADDLECLOUD_STRICT:-}" ] || command -v ip >/dev/null ||
+    needs iproute2 "without it the test cluster has no real node"
 command -v curl >/dev/null ||
     needs curl "without it the API guide cannot be followed or checked"
 # Only `make bench` compares with other people's programs.

@@ -83,26 +83,34 @@ def _host_folders(folders: list[tuple[Path, bool]]) -> tuple[list[Json], list[Js
 
 def operator_manifests(cluster: RealCluster, home: str, watched: str) -> list[Json]:
     """What `paddlecloud manifests` prints, less the definitions, for an operator that looks after
-    one namespace. Nothing of it is changed but where its program comes from."""
+    one namespace."""
     objects = [
         one
         for one in manifests.everything(home, cluster.image)
         if one["kind"] != "CustomResourceDefinition"
     ]
-    deployment = next(one for one in objects if one["kind"] == "Deployment")
-    pod = deployment["spec"]["template"]["spec"]
-    container = pod["containers"][0]
+    mount_our_program(objects)
+    (deployment,) = [one for one in objects if one["kind"] == "Deployment"]
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    container["command"] += ["--namespace", watched, "--lease-namespace", home]
+    return objects
+
+
+def mount_our_program(objects: list[Json]) -> None:
+    """Have what runs `paddlecloud` find it, since no image has it. Nothing else is changed."""
     tools = Path(sys.prefix).resolve()
     folders = [(tools, True), (Path(sys.base_prefix), True), (ROOT / "src", True)]
     volumes, mounts = _host_folders(folders)
-    pod["volumes"] = [*pod["volumes"], *volumes]
-    container["volumeMounts"] = [*container["volumeMounts"], *mounts]
-    more = ["--namespace", watched, "--lease-namespace", home]
-    container["command"] = [*container["command"], *more]
-    container["env"] = [
-        *container.get("env", ()),
-        {"name": "PATH", "value": f"{tools}/bin:/usr/bin:/bin"},
-        {"name": "PYTHONPATH", "value": str(ROOT / "src")},
-        {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"},
-    ]
-    return objects
+    for one in objects:
+        if one["kind"] not in ("Deployment", "StatefulSet"):
+            continue
+        pod = one["spec"]["template"]["spec"]
+        pod["volumes"] = [*pod["volumes"], *volumes]
+        for container in pod["containers"]:
+            container["volumeMounts"] = [*container["volumeMounts"], *mounts]
+            container["env"] = [
+                *container.get("env", ()),
+                {"name": "PATH", "value": f"{tools}/bin:/usr/bin:/bin"},
+                {"name": "PYTHONPATH", "value": str(ROOT / "src")},
+                {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"},
+            ]
