@@ -7,7 +7,8 @@ from typing import Any, cast
 import pytest
 
 from paddlecloud.controller import operator as operating
-from paddlecloud.controller.operator import JobKey, Operator, Settings
+from paddlecloud.controller.families import JobKey
+from paddlecloud.controller.operator import Operator, Settings
 from paddlecloud.controller.plans import Delete, Plan
 from paddlecloud.controller.restless import PATIENCE, Restless
 from paddlecloud.kube.client import Client
