@@ -185,6 +185,8 @@ class Admission:
             return known
         self._waiting.pop(live.uid, None)
         if live.wish < known.workers:
+            if self._waiting:
+                self._changed.set()
             return resized(known, live.wish)
         return replace(known, reason="") if known.reason else known
 

@@ -99,7 +99,7 @@ def grant(job: ClusterJob, allotted: Allotted | None, seen: Sequence[ReplicaObse
 
 def events(spec: JobSpec, before: Allocation | None, now: Allocation) -> list[Event]:
     old = before or Allocation()
-    if now.preemptions > old.preemptions:
+    if now.preemptions > old.preemptions and not now.workers:
         again = f" (preemption {now.preemptions})" if now.preemptions > 1 else ""
         words = f"{now.reason}; it goes back to the queue with its age{again}"
         return [Event(PREEMPTED, words, Severity.WARNING)]

@@ -144,7 +144,7 @@ def free_room(cluster: Cluster) -> Room:
             room[pod.node] = minus(room[pod.node], vector(pod.holds))
     eligibility = Eligibility(cluster.nodes)
     for live in cluster.jobs:
-        granted = 0 if live.is_leaving else min(live.granted, live.wish)
+        granted = 0 if live.is_leaving else live.granted
         lacking = _unplaced(live, granted)
         if lacking:
             spec = live.job.spec
@@ -188,8 +188,7 @@ def _pairs(views: Iterable[JobView], jobs: Iterable[LiveJob]) -> Iterable[tuple[
 
 def _seen(live: LiveJob, shares: Shares, eligibility: Eligibility, now: float) -> Iterable[JobView]:
     """The job as it is, and what it applies for besides."""
-    granted = min(live.granted, live.wish)
-    placed = _placed(live)
+    granted, placed = live.granted, _placed(live)
     if live.is_leaving and not placed:
         return
     metadata, status = live.body["metadata"], live.body.get("status") or {}
