@@ -86,6 +86,11 @@ class Identity:
         return f"{self.name}{self.kind.suffix}"
 
     @property
+    def group_name(self) -> str:
+        """Of Volcano's pod group; for a PaddleJob the name that people give one made by hand."""
+        return f"{self.name}{self.kind.suffix}"
+
+    @property
     def gate_name(self) -> str:
         """Of the ConfigMap that workers wait for until the servers listen.
 

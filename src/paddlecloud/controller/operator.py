@@ -142,8 +142,9 @@ class Operator:
 
     def _group_changed(self, key: Key) -> None:
         for kind in KINDS:
-            if self._informers[kind.plural].find(key) is not None:
-                self.names.add(JobKey(kind, *key))
+            job = (key[0], key[1].removesuffix(kind.suffix))
+            if self._informers[kind.plural].find(job) is not None:
+                self.names.add(JobKey(kind, *job))
 
     def _child_changed(self, plural: str, body: Json) -> None:
         key = self._families.file(plural, body)
@@ -367,7 +368,7 @@ class Operator:
     def _pod_group(self, who: Identity, body: Json) -> Json | None:
         if not names_volcano(body) or not self._has_volcano():
             return None
-        return self._pod_groups.find(who.namespace, who.name)
+        return self._pod_groups.find(who.namespace, who.group_name)
 
     def _tell_groups(self) -> None:
         """Say on every ResourceGroup whether it could be read."""

@@ -57,7 +57,7 @@ def pod_group(who: Identity, job: ClusterJob, size: int) -> Json:
     return {
         "apiVersion": GROUP_VERSION,
         "kind": KIND,
-        "metadata": who.metadata(who.name),
+        "metadata": who.metadata(who.group_name),
         "spec": spec,
     }
 

@@ -101,7 +101,7 @@ def _metadata(written: Json, job: ClusterJob, who: Identity, key: ReplicaKey, na
     if who.is_archived:
         ours["finalizers"] = [LOG_FINALIZER]
     if scheduler_of(job) == VOLCANO:
-        ours["annotations"][GROUP_ANNOTATION] = who.name
+        ours["annotations"][GROUP_ANNOTATION] = who.group_name
     return ours
 
 

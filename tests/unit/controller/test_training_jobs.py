@@ -139,11 +139,13 @@ def test_keeps_the_number_of_trainers_between_least_and_most(replicas):
 def test_is_another_job_than_the_paddle_job_of_the_same_name():
     both = [Identity("ns", "job", "u", kind) for kind in (PADDLE_JOB, TRAINING_JOB)]
     names = [
-        {who.peers_name, who.gate_name, *(who.pod_name(role, 0) for role in Role)} for who in both
+        {who.peers_name, who.gate_name, who.group_name, *(who.pod_name(role, 0) for role in Role)}
+        for who in both
     ]
     shared = names[0] & names[1]
     # Neither kind has the other's roles: a PaddleJob no master, a TrainingJob no heter workers.
     assert shared == {"job-heter-0", "job-master-0"}
+    assert [who.group_name for who in both] == ["job", "job.trainingjob"]
     assert both[0].labels != both[1].labels
 
 
