@@ -24,7 +24,7 @@ from paddlecloud.controller.identity import Identity, Json, identity_of, is_owne
 from paddlecloud.controller.inventory import GROUPS_VERSION, Inventory
 from paddlecloud.controller.peers import Site
 from paddlecloud.controller.planning import plan
-from paddlecloud.controller.plans import PODS, Delete, Plan
+from paddlecloud.controller.plans import PODS, Delete, Nudge, Plan
 from paddlecloud.controller.podgroups import POD_GROUPS, PodGroups, names_volcano
 from paddlecloud.controller.remembering import readable
 from paddlecloud.controller.restless import Restless, Watchfulness
@@ -284,11 +284,13 @@ class Operator:
                 return self._actor.tell(who, event, _generation(body), now)
             self._tell_refusal(who, body, decided, error, now)
             raise
-        if self._tell(who, body, decided, now) or decided.actions:
+        is_told = self._tell(who, body, decided, now)
+        if is_told or decided.actions:
             # Our own writes are no news to the informers; what follows from them is for the next
             # look, which finds nothing to do in the end.
             self.names.add(key)
-            self._watchful.acted(key, restless.picture(body, family.pods), time.monotonic())
+            if is_told or not all(isinstance(action, Nudge) for action in decided.actions):
+                self._watchful.acted(key, restless.picture(body, family.pods), time.monotonic())
         if decided.wake_after_s is not None:
             self.names.add_after(key, max(decided.wake_after_s, 0.01))
 
