@@ -16,6 +16,7 @@ from paddlecloud.core import restart
 from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.core.observed import EndCause, Exit, ReplicaKey, ReplicaObserved, ReplicaState
 from paddlecloud.forms.custom_resources import Intranet
+from paddlecloud.kube.pods import ordered_to_go_at
 from paddlecloud.kube.words import PROBED_ANNOTATION, STOPPED_ANNOTATION
 
 # A server that listens elsewhere than where it was told to is believed after this long.
@@ -118,14 +119,10 @@ def _pod(
 
 def _ended_before(pod: Json, container: Json) -> bool:
     """Whether it had ended by itself when it was deleted."""
-    metadata = pod["metadata"]
-    gone_at = seconds(metadata.get("deletionTimestamp"))
+    ordered_at = ordered_to_go_at(pod)
     ended = (container.get("state") or {}).get("terminated") or {}
     ended_at = seconds(ended.get("finishedAt"))
-    if gone_at is None or ended_at is None:
-        return False
-    # The server writes when it will be gone at the latest.
-    return ended_at < gone_at - int(metadata.get("deletionGracePeriodSeconds") or 0)
+    return ordered_at is not None and ended_at is not None and ended_at < ordered_at
 
 
 def _training_container(pod: Json) -> Json:

@@ -46,6 +46,22 @@ def owner_uid(pod: Json) -> str:
     return ""
 
 
+def ordered_to_go_at(pod: Json) -> float | None:
+    """When its deletion was asked for, at the earliest; None if it was not.
+
+    The API server writes when a pod will be gone at the latest, and what it was given until then.
+    Of one that a finalizer holds it says in the end that it was given nothing.
+    """
+    metadata = pod["metadata"]
+    gone_at = seconds(metadata.get("deletionTimestamp"))
+    if gone_at is None:
+        return None
+    given_s = metadata.get("deletionGracePeriodSeconds")
+    if not given_s:
+        given_s = (pod.get("spec") or {}).get("terminationGracePeriodSeconds")
+    return gone_at - float(given_s or 0)
+
+
 def training_container(pod: Json) -> str:
     """The name of the container that trains: the first."""
     return str(_first_container(pod).get("name") or "")

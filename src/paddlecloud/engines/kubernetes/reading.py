@@ -29,7 +29,13 @@ from paddlecloud.core.topology import role_from_word
 from paddlecloud.engines.kubernetes.causes import cause_of
 from paddlecloud.forms.start_command import CANNOT_START
 from paddlecloud.kube.kinds import KINDS, PADDLE_JOB
-from paddlecloud.kube.pods import container_status, exit_of, seconds, slot_of
+from paddlecloud.kube.pods import (
+    container_status,
+    exit_of,
+    ordered_to_go_at,
+    seconds,
+    slot_of,
+)
 from paddlecloud.kube.words import (
     CANCEL_ANNOTATION,
     MOVES_ANNOTATION,
@@ -163,7 +169,7 @@ def replica(look: Look, pod: Json) -> ReplicaObserved | None:
         started_at=seconds(times.get("startedAt")) if state != ReplicaState.PENDING else None,
         ended_at=ended_at,
         exit=end,
-        stopping=_was_stopped(metadata, ended_at),
+        stopping=_was_stopped(pod, ended_at),
         address=str(status.get("podIP") or ""),
         node=node,
     )
@@ -183,15 +189,12 @@ def _conditions(pod: Json) -> Iterable[Json]:
     return (pod.get("status") or {}).get("conditions") or ()
 
 
-def _was_stopped(metadata: Json, ended_at: float | None) -> bool:
+def _was_stopped(pod: Json, ended_at: float | None) -> bool:
     """Whether its end was ordered: one that had ended by itself is deleted only to tidy up."""
-    if STOPPED_ANNOTATION in (metadata.get("annotations") or {}):
+    if STOPPED_ANNOTATION in (pod["metadata"].get("annotations") or {}):
         return True
-    deleted_at = seconds(metadata.get("deletionTimestamp"))
-    if deleted_at is None:
-        return False
-    ordered_at = deleted_at - float(metadata.get("deletionGracePeriodSeconds") or 0)
-    return ended_at is None or ended_at > ordered_at
+    ordered_at = ordered_to_go_at(pod)
+    return ordered_at is not None and (ended_at is None or ended_at >= ordered_at)
 
 
 def gone(seen: ReplicaObserved) -> ReplicaObserved:

@@ -119,6 +119,14 @@ def test_an_attempt_that_was_told_to_go_has_not_failed():
     assert not only(read(look(failed(code=1, metadata=late)))).stopping  # it had ended before
 
 
+def test_a_pod_that_a_finalizer_holds_was_still_told_to_go():
+    """In the end the API server says of it that it was given no time at all."""
+    order = {"deletionTimestamp": at(10), "deletionGracePeriodSeconds": 0}
+    pod = failed(code=3, metadata=order)  # it ended at 9
+    pod["spec"]["terminationGracePeriodSeconds"] = 1
+    assert only(read(look(pod))).stopping
+
+
 # --- attempts whose pods are gone --------------------------------------------------------------
 
 
