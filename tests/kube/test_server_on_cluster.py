@@ -15,6 +15,7 @@ from paddlecloud.controller import manifests, platform_manifests
 from paddlecloud.controller.platform_manifests import Site
 from tests.kube.platform import HOME, Platform, platform_of_alice
 from tests.kube.running import Cluster, until
+from tests.server.running import Caller
 from tests.unit.forms.strict_pods import dangers
 from tests.unit.forms.test_pod_allowance import HOSTILE, _with
 from tests.unit.forms.test_tenant_objects import TRAINING, _paddle_job
@@ -54,8 +55,10 @@ def platform(
     cluster: Cluster, limited: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Platform]:
     folder = tmp_path_factory.mktemp("platform")
-    state = folder / "state"
-    with platform_of_alice(cluster, limited, folder, state, "--image", "demo:v1") as made:
+    state, image = folder / "state", ("--image", "demo:v1")
+    # There are no logs that pods could be kept for.
+    settings = {"PADDLECLOUD_KUBE_ARCHIVE": "0"}
+    with platform_of_alice(cluster, limited, folder, state, *image, **settings) as made:
         yield made
 
 
@@ -107,10 +110,8 @@ def test_a_running_job_grows_and_shrinks(platform: Platform) -> None:
 
     def has(wanted: int) -> bool:
         count = platform.json("describe", "grows")["roles"]["trainer"]
-        marks = [pod["metadata"] for pod in platform.objects("pods")]
-        # One that leaves may be kept until its log is stored.
-        staying = [mark["name"] for mark in marks if "deletionTimestamp" not in mark]
-        left = sorted(name.rsplit("-", 1)[1] for name in staying if name.startswith("grows"))
+        pods = [pod["metadata"]["name"] for pod in platform.objects("pods")]
+        left = sorted(name.rsplit("-", 1)[1] for name in pods if name.startswith("grows"))
         return bool(
             (count["wanted"], count["running"]) == (wanted, wanted)
             and left == [str(index) for index in range(wanted)]  # the last ones leave first
@@ -135,7 +136,23 @@ def test_a_job_made_with_kubectl_is_listed_and_killed(platform: Platform) -> Non
     platform.run("kill", "--wait", "wide")
     assert platform.kubectl("get", "pdj/wide", "-o", "jsonpath={.status.phase}") == "Terminated"
     platform.run("kill", "-rm", "wide")
-    until(lambda: not platform.objects("pdj"), "the object is gone")
+    gone = ("get", "pdj/wide", "--ignore-not-found", "-o", "name")
+    until(lambda: not platform.kubectl(*gone), "the object is gone")
+
+
+def test_a_job_nobody_looks_after_says_so(platform: Platform) -> None:
+    """The operator of these tests looks after alice's namespace alone."""
+    admin = platform.caller
+    assert admin.post("/api/v2/accounts", {"name": "bob"}).status == 201
+    token = admin.post("/api/v2/accounts/bob/token").json["token"]
+    bob = Caller(platform.port, f"Token {token}")
+    try:
+        bob.submit("lonely", "python train.py")
+        until(lambda: "no operator" in bob.get("/api/v2/jobs/lonely").json["reason"], "it says so")
+        notes = admin.get("/api/v2/status").json["notes"]
+        assert "1 job waited for an operator in vain: start `paddlecloud controller`" in notes
+    finally:
+        platform.cluster.kubectl("delete", "namespace", "paddlecloud-bob", "--wait=false")
 
 
 def test_images_are_pulled_with_a_login_of_the_account(platform: Platform) -> None:

@@ -12,6 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from paddlecloud.core.actions import Event, Severity, Status
@@ -56,6 +57,8 @@ _RETRY_S = 1.0
 _MOMENT_S = 1.0  # that a first look at the nodes may take
 _SETTLE_S = 0.1  # between looks at a run that is over while a pod of it is not, as far as we see
 _PATIENCE_S = 15.0  # then it is believed
+_TENDED_WITHIN_S = 10.0  # an operator that runs has written a status long before
+_UNTENDED = "no operator has taken it up: is `paddlecloud controller` running?"
 
 
 class Homes(Protocol):
@@ -217,6 +220,10 @@ class KubernetesEngine:
         notes = []
         if not self._view.is_whole or not has_nodes:
             notes.append("the API server does not answer, or the definitions are not installed")
+        alone = sum(not body.get("status") and _is_old(body) for _, body in self._view.jobs())
+        if alone:
+            jobs = "1 job" if alone == 1 else f"{alone} jobs"
+            notes.append(f"{jobs} waited for an operator in vain: start `paddlecloud controller`")
         return Capacity(total, total - self._survey.held(), self._survey.cores(), tuple(notes))
 
     def set_quota(self, quotas: Mapping[int, Quota]) -> None:
@@ -357,7 +364,7 @@ class KubernetesEngine:
         if body is None or body["metadata"]["uid"] != entry.uid:
             self._vanished(entry)
             return
-        seen = self._read(entry, body)
+        seen = self._with_tending(place, body, self._read(entry, body))
         if not self._is_believable(place, seen):
             return
         events = [reading.event_of(one) for one in self._view.events(place, entry.uid)]
@@ -394,6 +401,15 @@ class KubernetesEngine:
             )
         )
 
+    def _with_tending(self, place: Place, body: Json, seen: Seen) -> Seen:
+        """An object on which nobody has written a status is looked after by nobody."""
+        if body.get("status"):
+            return seen
+        if not _is_old(body):
+            self._queue.add_after("/".join(place), _TENDED_WITHIN_S)
+            return seen
+        return replace(seen, status=replace(seen.status, reason=_UNTENDED))
+
     def _is_believable(self, place: Place, seen: Seen) -> bool:
         """The copies of jobs and of pods are not of one moment: an end is told when both agree."""
         if seen.is_settled:
@@ -429,6 +445,11 @@ class KubernetesEngine:
                 self._orders.remove(entry)
         self._journal.forget(job_id)
         self._logs.discard(job_id)
+
+
+def _is_old(body: Json) -> bool:
+    made = seconds(body["metadata"].get("creationTimestamp")) or 0.0
+    return time.time() - made > _TENDED_WITHIN_S
 
 
 def _ended(phase: Phase, reason: str) -> Status:
