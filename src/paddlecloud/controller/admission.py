@@ -24,10 +24,12 @@ from typing import Any
 from paddlecloud.controller.allotments import (
     REFUSED,
     SUSPENDED,
+    UNPLACED,
     Allotted,
     cause_word,
     resized,
     settle,
+    unplaced_since,
     warnings,
 )
 from paddlecloud.controller.identity import Json
@@ -55,6 +57,7 @@ ROOM_HOLDS_S = 2.0  # how long the free room is believed without looking again
 TOLD_AT_ONCE = 20  # so many at the head of the queue have their sentence renewed ...
 RETELL_S = 5.0  # ... this often, and everybody's when its cause is another
 FIRST_BAR_S, LONGEST_BAR_S = 5.0, 60.0  # how long a job that was refused stands aside
+UNPLACED_S = 60.0  # how long a gang may hold others up that kube-scheduler cannot place whole
 RESYNC_S = 60.0  # somebody waits: look again even if nothing was heard
 
 _NEVER = frozenset(cause_word(cause) for cause in NEVER)
@@ -198,14 +201,17 @@ class Admission:
         """The API server would not have all of the gang: others may go first for a while."""
         uid = body["metadata"]["uid"]
         with self._lock:
-            before_s = self._barred.get(uid, (0.0, 0.0))[1]
-            bar_s = min(max(2 * before_s, FIRST_BAR_S), LONGEST_BAR_S)
-            self._barred[uid] = (self._clock() + bar_s, bar_s)
-            self._known[uid] = resized(self._known.get(uid), 0, reason, REFUSED)
-            self._waiting.pop(uid, None)
-            self._room.forget()
+            self._bar(uid, reason, REFUSED)
         self._changed.set()
         self._wake_job(kind, body)
+
+    def _bar(self, uid: str, reason: str, cause: str) -> None:
+        before_s = self._barred.get(uid, (0.0, 0.0))[1]
+        bar_s = min(max(2 * before_s, FIRST_BAR_S), LONGEST_BAR_S)
+        self._barred[uid] = (self._clock() + bar_s, bar_s)
+        self._known[uid] = resized(self._known.get(uid), 0, reason, cause)
+        self._waiting.pop(uid, None)
+        self._room.forget()
 
     # --- the fast way ----------------------------------------------------------------------------
 
@@ -307,11 +313,12 @@ class Admission:
             now = self._clock()
             cluster = self._look()
             self._is_planning = True  # nobody passes while it is decided who may
+            stuck = self._bar_the_stuck(cluster.jobs, now)
             jobs = [live for live in cluster.jobs if not self._is_barred(live.uid, now)]
         try:
             decided = plan(snapshots.build(replace(cluster, jobs=jobs), now))
             with self._lock:
-                news = self._apply(jobs, decided, now)
+                news = [*stuck, *self._apply(jobs, decided, now)]
         finally:
             self._is_planning = False
             self._room.forget()
@@ -320,6 +327,17 @@ class Admission:
         for live in news:
             if live.uid in kinds:
                 self._wake_job(kinds[live.uid], live.body)
+
+    def _bar_the_stuck(self, jobs: Iterable[LiveJob], now: float) -> list[LiveJob]:
+        """Gangs that were let in and found no place whole, while others wait for what they hold."""
+        found = []
+        for live in jobs:
+            late = unplaced_since(live, now - UNPLACED_S)
+            if late and self._waiting.keys() - {live.uid} and not self._is_barred(live.uid, now):
+                reason = f"{late} found no node for {UNPLACED_S:.0f} s; others may go first"
+                self._bar(live.uid, reason, UNPLACED)
+                found.append(live)
+        return found
 
     def _is_barred(self, uid: str, now: float) -> bool:
         return uid in self._barred and self._barred[uid][0] > now

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from paddlecloud.controller.pods import VOLCANO, scheduler_of
 from paddlecloud.core import completion, restart
 from paddlecloud.core.actions import Event, Grant, Severity
 from paddlecloud.core.jobspec import JobSpec, Role
@@ -21,7 +22,7 @@ from paddlecloud.forms.custom_resources import ClusterJob, Warned
 from paddlecloud.scheduling.plan import Plan
 from paddlecloud.scheduling.verdicts import Cause
 
-SUSPENDED, PREEMPTED, REFUSED = "Suspended", "Preempted", "Refused"
+SUSPENDED, PREEMPTED, REFUSED, UNPLACED = "Suspended", "Preempted", "Refused", "Unplaced"
 _ADMITTED = "Admitted"
 
 
@@ -71,6 +72,15 @@ def settle(
 def _cause(decided: Plan, job_id: str) -> str:
     verdict = decided.waits.get(job_id)
     return cause_word(verdict.cause) if verdict is not None else ""
+
+
+def unplaced_since(live: LiveJob, at: float) -> str:
+    """The first pod that has had no node since then, of a granted job that has never run."""
+    has_run = (live.body.get("status") or {}).get("startTime")
+    if has_run or live.is_leaving or not live.granted or scheduler_of(live.job) == VOLCANO:
+        return ""
+    waiting = (pod for pod in live.pods if not (pod.node or pod.is_over or pod.is_leaving))
+    return min((pod.name for pod in waiting if pod.created_at < at), default="")
 
 
 def warnings(live: LiveJob, shares: Shares) -> tuple[Warned, ...]:

@@ -362,6 +362,40 @@ def test_lets_a_refused_job_stand_aside_longer_each_time():
         world.admission.turn()
 
 
+def test_takes_back_a_gang_that_finds_no_place_while_others_wait():
+    """The planner does not see all that keeps pods off nodes."""
+    world = World(cpu=4)
+    world.submit("stuck", 3)
+    world.reconcile("stuck")
+    for pod in world.pods.values():
+        pod["spec"].pop("nodeName")
+    world.pods["stuck-0"]["spec"]["nodeName"] = "n0"
+    world.now += admitting.UNPLACED_S + 5
+    world.admission.turn()
+    assert world.reconcile("stuck").workers == 3  # nobody waits: it may stay
+    world.submit("waits", 3)
+    world.reconcile("waits")
+    world.admission.turn()
+    aside = world.reconcile("stuck")
+    assert (aside.workers, aside.cause) == (0, "Unplaced")
+    assert aside.reason == "stuck-1 found no node for 60 s; others may go first"
+    world.admission.turn()
+    assert world.reconcile("waits").workers == 3
+
+
+def test_leaves_a_job_alone_that_has_run():
+    world = World(cpu=4)
+    world.submit("runs", 3)
+    world.reconcile("runs")
+    world.jobs["runs"]["status"]["startTime"] = "2027-01-15T08:00:00Z"
+    world.pods["runs-1"]["spec"].pop("nodeName")
+    world.submit("waits", 3)
+    world.reconcile("waits")
+    world.now += admitting.UNPLACED_S + 5
+    world.admission.turn()
+    assert world.reconcile("runs").workers == 3
+
+
 def test_renews_sentences_at_the_head_now_and_then():
     world = World(cpu=2)
     for name in ("a", "b", "c"):

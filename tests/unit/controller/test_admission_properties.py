@@ -90,8 +90,7 @@ class Cluster(RuleBasedStateMachine):
                 self.world.reconcile(name)
             self.world.admission.turn()
             for name in self._live():
-                allocation = self.world.reconcile(name)
-                if allocation.workers == self.world.jobs[name]["spec"]["worker"]["replicas"]:
+                if self.world.reconcile(name).workers:
                     self.world.end(name)
                     break
         for name in self._live():
