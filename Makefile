@@ -87,8 +87,9 @@ CLUSTER_WITH = $(if $(filter real,$(NODE)),--real-node "$$(tools/cluster/package
 
 .PHONY: cluster
 cluster: venv cluster-programs ## Start a Kubernetes cluster (NODES=10 pretended, or NODE=real; VOLCANO=1)
-	@echo "cluster: export KUBECONFIG=$$($(BIN)/python tools/cluster/run.py start --state $(CLUSTER) \
-		--programs "$$(tools/cluster/build.sh --where)" --nodes $(NODES) $(CLUSTER_WITH))"
+	@config=$$($(BIN)/python tools/cluster/run.py start --state $(CLUSTER) \
+		--programs "$$(tools/cluster/build.sh --where)" --nodes $(NODES) $(CLUSTER_WITH)); \
+		echo "cluster: export KUBECONFIG=$$config"
 	@echo "         kubectl is: $$(tools/cluster/build.sh --where)/controlplane kubectl"
 
 .PHONY: cluster-down

@@ -81,7 +81,10 @@ class Cluster:
             plan.write_text(json.dumps(body))
         self.read_plan()
         if real != (self.network is not None):
-            raise SystemExit("cluster: it was started without that, or with; stop it first")
+            there = "no" if real else "a"
+            raise SystemExit(
+                f"cluster: the one in {self.state} has {there} real node; stop it first"
+            )
         rows = [f'{self.tokens[user]},{user},{user},"{USERS[user]}"' for user in self.tokens]
         (self.state / "tokens.csv").write_text("\n".join(rows) + "\n")
         key = self.state / "accounts.key"
