@@ -172,7 +172,7 @@ class Admission:
             is_told = known is not None and known.cause == SUSPENDED
             return known if is_told else resized(known, 0, "it is suspended", SUSPENDED)
         if known is not None and known.workers:
-            return self._resize(live, known)
+            return self._resize(live, known, shares)
         if uid in self._waiting or uid in self._barred:
             return known
         if self._may_pass(live, shares) and self._fits(live):
@@ -180,9 +180,12 @@ class Admission:
         self._queue(uid)
         return None if known is None or known.cause == SUSPENDED else known
 
-    def _resize(self, live: LiveJob, known: Allocation) -> Allocation:
+    def _resize(self, live: LiveJob, known: Allocation, shares: Shares) -> Allocation:
         """Its user has changed its size: less is had at once, more is applied for."""
         if live.wish > known.workers:
+            # Room for as many again is more than it needs, and asked for without a plan.
+            if self._may_pass(live, shares) and self._fits(live):
+                return resized(known, live.wish)
             if live.uid not in self._waiting:
                 self._queue(live.uid)
             return known
