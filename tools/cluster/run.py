@@ -17,11 +17,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import secrets
 import shutil
-import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -35,10 +32,10 @@ from typing import Any
 
 import realnode
 import volcano
+from processes import end, free_ports, start_time
 
 HERE = Path(__file__).resolve().parent
 START_S = 120.0
-STOP_S = 2.0  # what it holds is thrown away; a peer that is gone would be waited for in vain
 PARTS = (
     "etcd",
     "kube-apiserver",
@@ -345,36 +342,6 @@ class Cluster:
             ]
         if refused:
             raise SystemExit(f"cluster: nodes were refused: {refused[:3]}")
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
-
-
-def start_time(pid: int) -> str | None:
-    """When the process started, in the kernel's ticks; None when it is gone or a zombie."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] == "Z" else fields[19]
-
-
-def end(pid: int) -> None:
-    started = start_time(pid)
-    deadline = time.monotonic() + STOP_S
-    os.kill(pid, signal.SIGTERM)
-    while start_time(pid) == started and started is not None:
-        if time.monotonic() > deadline:
-            os.kill(pid, signal.SIGKILL)
-        time.sleep(0.05)
 
 
 def main() -> int:
