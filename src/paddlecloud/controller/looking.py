@@ -107,11 +107,22 @@ class Look:
         leaving = [] if decision.ending else list(self.ordered_away().values())
         failing = self._failing(decision)
         rows = remembering.rows_after(self.who, self.old, self.latest, failing, leaving, self.now)
-        stops = [action.key for action in decision.actions if isinstance(action, Stop)]
-        is_stopped = not self.grant.trainers and not decision.ending
-        return rows | remembering.preempted_rows(
-            self.who, self.old, [one for one in self.seen if is_stopped and one.key in stops]
-        )
+        return rows | remembering.preempted_rows(self.who, self.old, self._stopped(decision))
+
+    def _stopped(self, decision: Decision) -> list[ReplicaObserved]:
+        """Attempts that end now, for another job or with their peers, and whose number no other
+        record keeps: a number is never given twice."""
+        if decision.ending:
+            return []
+        stops = {action.key for action in decision.actions if isinstance(action, Stop)}
+        wanted, away = set(self.wanted), self.ordered_away()
+        return [
+            one
+            for one in self.seen
+            if one.key in stops
+            and (slot := (one.key.role, one.key.index)) not in away
+            and (not self.grant.trainers or (slot in wanted and one.key.attempt > 1))
+        ]
 
     def trouble(self) -> str:
         """What keeps it from running although it may; a sentence, or nothing."""

@@ -4,7 +4,8 @@ A pod's name has no attempt in it, so it must go before the next attempt can com
 written to the status first and read back as an attempt that ended: a failure (`failures`), which
 the restart budget counts; one that had to leave its node (`moved`), whose order is then spent; one
 that ended well (`successes`), which is not run again although somebody deletes its pod; one that
-was stopped for another job (`preempted`). Pure; `observing` reads, `planning` writes.
+was stopped for another job, or with a peer that failed (`preempted`). Pure; `observing` reads,
+`planning` writes.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def succeeded(who: Identity, status: Json) -> list[ReplicaObserved]:
 
 
 def preempted(who: Identity, status: Json) -> list[ReplicaObserved]:
-    """Attempts that were stopped for another job; their pods, while they are there, know more."""
+    """Attempts that were stopped; their pods, while they are there, know more."""
     found = [_past(who, row, moved=True) for row in status.get(PREEMPTED) or ()]
     return [one for one in found if one is not None]
 
@@ -147,8 +148,8 @@ def rows_after(
 
 
 def preempted_rows(who: Identity, old: Json, stopping: Sequence[ReplicaObserved]) -> Json:
-    """The last attempt of each replica that was stopped for another job, so that the next has a
-    number of its own."""
+    """The last attempt of each replica that was stopped, so that the next has a number of its
+    own."""
     if not stopping:
         return {PREEMPTED: old[PREEMPTED]} if old.get(PREEMPTED) else {}
     rows = {(row["role"], row["index"]): row for row in old.get(PREEMPTED) or ()}

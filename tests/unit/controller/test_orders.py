@@ -134,6 +134,24 @@ def test_moves_a_server_and_everybody_with_it():
     assert (world.status["phase"], world.status["restarts"]) == ("Running", 0)
 
 
+def test_never_gives_a_number_twice_when_a_peer_of_a_moved_one_fails():
+    world = running(worker=role(2), backoffLimit=1)
+    node = world.pods()["job-worker-1"]["spec"]["nodeName"]
+    order(world, moves=moves(("worker", 1, 1), host=node))
+    world.run()
+    world.settle()
+    world.end("job-worker-0", 9)
+    world.settle()
+    assert attempts_of(world) == {"job-worker-0": "3", "job-worker-1": "3"}
+
+
+def attempts_of(world: Namespace) -> dict[str, str]:
+    return {
+        name: pod["metadata"]["labels"]["paddlepaddle.org/attempt"]
+        for name, pod in world.pods().items()
+    }
+
+
 def test_keeps_the_affinity_of_the_template():
     wanted = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
     required = {"nodeSelectorTerms": [wanted, {}]}
