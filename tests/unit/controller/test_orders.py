@@ -6,12 +6,14 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from paddlecloud.controller import orders
 from paddlecloud.core.jobspec import Role
 from paddlecloud.core.observed import Move
 from paddlecloud.kube.kinds import TRAINING_JOB
-from paddlecloud.kube.words import CANCEL_ANNOTATION, MOVES_ANNOTATION
+from paddlecloud.kube.words import ATTEMPT_LABEL, CANCEL_ANNOTATION, MOVES_ANNOTATION
 from tests.unit.controller.pretended import START, Namespace, role, running, template
 from tests.unit.controller.test_training_jobs import trainer
 
@@ -230,3 +232,59 @@ def test_names_the_pods_of_every_role():
     assert [ref["name"] for ref in refs] == ["job-worker-0", "job-worker-1"]
     assert refs[0]["uid"] == world.pods()["job-worker-0"]["metadata"]["uid"]
     assert [ref["name"] for ref in world.status["ps"]["refs"]] == ["job-ps-0"]
+
+
+# --- killed at any moment ------------------------------------------------------------------------
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(
+        st.sampled_from(["look", "half", "run", "leave", "fail", "move"]), min_size=1, max_size=40
+    ),
+    st.booleans(),
+    st.randoms(use_true_random=False),
+)
+def test_moves_all_that_was_ordered_whenever_the_operator_is_killed(steps, with_servers, random):
+    spec = {"worker": role(3), "backoffLimit": 1000}
+    world = Namespace(**spec, **({"ps": role(1)} if with_servers else {}))
+    wanted = {f"job-worker-{i}" for i in range(3)} | ({"job-ps-0"} if with_servers else set())
+    ordered: list[dict[str, Any]] = []
+    for step in steps:
+        alive = [name for name in sorted(world.pods()) if world.is_alive(name)]
+        if step == "look":
+            world.step()
+        elif step == "half":  # killed between two writes, or before the status is written
+            actions = world.look().actions
+            for action in actions[: random.randint(0, len(actions))]:
+                world.apply(action)
+        elif step == "run":
+            world.run()
+        elif step == "leave":
+            world.leave()
+        elif step == "fail" and alive:
+            world.run()
+            world.end(random.choice(alive), 1)
+        elif step == "move" and alive:
+            world.run()
+            ordered.append(_order_for(world, random.choice(alive)))
+            notes = world.body["metadata"].setdefault("annotations", {})
+            notes[MOVES_ANNOTATION] = json.dumps(ordered)
+    for _ in range(8):
+        world.settle()
+        world.run()
+    assert world.status["phase"] == "Running"
+    assert set(world.pods()) == wanted
+    assert world.most_pods <= len(wanted)
+    for row in ordered:
+        pod = world.pods()[f"job-{row['role']}-{row['index']}"]
+        assert int(pod["metadata"]["labels"][ATTEMPT_LABEL]) > row["attempt"]
+        assert row["host"] in avoided(pod)
+
+
+def _order_for(world: Namespace, name: str) -> dict[str, Any]:
+    pod = world.pods()[name]
+    _, word, index = name.split("-")
+    attempt = int(pod["metadata"]["labels"][ATTEMPT_LABEL])
+    host = pod["spec"]["nodeName"]
+    return {"role": word, "index": int(index), "attempt": attempt, "host": host, "at": world.now}
