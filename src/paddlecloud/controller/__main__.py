@@ -7,6 +7,7 @@ the lease let go. One that loses its lease stays and waits until it leads again.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import logging
 import os
@@ -73,6 +74,9 @@ def _run(asked: argparse.Namespace) -> int:
     from paddlecloud.kube import kubeconfig, leases
     from paddlecloud.kube.client import Client
 
+    # Objects as decoded are trees. Looking for cycles among a million of their parts is in vain,
+    # and nothing else happens meanwhile.
+    gc.set_threshold(50_000, 50, 100)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler])

@@ -153,7 +153,7 @@ class Informer:
         while True:
             query = self._what.query(limit=PAGE, **({"continue": token} if token else {}))
             page = self._client.get(self._what.path, **query)
-            found |= {key_of(body): self._trim(body) for body in page.get("items") or ()}
+            found |= {key_of(body): self._kept(body) for body in page.get("items") or ()}
             version = page["metadata"]["resourceVersion"]
             token = page["metadata"].get("continue") or ""
             if not token:
@@ -169,6 +169,10 @@ class Informer:
         self.is_missing = False
         self.listed.set()
         self._tell([*gone, *news])
+
+    def _kept(self, body: Json) -> Json:
+        body["metadata"].pop("managedFields", None)  # half of an object, and nobody asks
+        return self._trim(body)
 
     def _is_news(self, key: Key, body: Json) -> bool:
         held = self._held.get(key)
@@ -196,7 +200,7 @@ class Informer:
         if kind == "ERROR":
             raise refusal(int(body.get("code") or GONE), body)
         if kind != "BOOKMARK":
-            body = self._trim(body)
+            body = self._kept(body)
             if self._keep(str(kind), body):
                 self._tell([body])
         # An old event that is repeated is no reason to go back.
@@ -230,4 +234,4 @@ class Informer:
 
     def learn(self, body: Json) -> None:
         """Put the answer to our own write into the copy, so that the next look sees it."""
-        self._keep("MODIFIED", self._trim(body))
+        self._keep("MODIFIED", self._kept(body))

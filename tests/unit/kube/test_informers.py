@@ -183,6 +183,13 @@ def test_does_not_bring_back_what_was_gone_when_it_listed_again():
     assert names(informer) == ["c"]
 
 
+def test_does_not_keep_who_wrote_which_field():
+    body = thing("a", 1)
+    body["metadata"]["managedFields"] = [{"manager": "kubectl"}]
+    informer, _, _ = follow(page(5, body), [])
+    assert informer.find(("ns", "a")) == thing("a", 1)
+
+
 def test_does_not_go_back_when_an_old_event_comes_again():
     _, client, _ = follow(
         page(5), [event("ADDED", "a", 8), event("ADDED", "b", 9), event("ADDED", "a", 8)], []
