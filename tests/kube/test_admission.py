@@ -246,7 +246,7 @@ def test_makes_pods_at_once_without_a_planner(namespace, tmp_path):
 
 
 def test_counts_only_the_nodes_that_a_job_may_use(namespace, operator):
-    worker = cards(1)
+    worker = role(1)
     worker["template"]["spec"]["nodeSelector"] = {"no-node": "has-this"}
     namespace.apply(paddle_job("nowhere", worker=worker))
     words = until_waits(namespace, "nowhere", "TooBig")
