@@ -16,7 +16,6 @@ from paddlecloud.core import restart
 from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.core.observed import EndCause, Exit, ReplicaKey, ReplicaObserved, ReplicaState
 from paddlecloud.forms.custom_resources import Intranet
-from paddlecloud.kube.pods import ordered_to_go_at
 from paddlecloud.kube.words import PROBED_ANNOTATION, STOPPED_ANNOTATION
 
 # A server that listens elsewhere than where it was told to is believed after this long.
@@ -98,7 +97,8 @@ def _pod(
     container = _training_container(pod)
     end = _exit(pod, container)
     state = ReplicaState.ENDED if end is not None else _state(pod, container, now)
-    is_leaving = bool(metadata.get("deletionTimestamp")) and not _ended_before(pod, container)
+    # How it ends now says nothing, and nodes' clocks do not tell whether it ended before.
+    is_leaving = bool(metadata.get("deletionTimestamp"))
     was_stopped = STOPPED_ANNOTATION in (metadata.get("annotations") or {})
     # Deleted by somebody else: a worker that may restart alone is simply made again.
     if is_leaving and end is None and restart.restarts_alone(spec, key.role):
@@ -115,14 +115,6 @@ def _pod(
         address=str(status.get("hostIP" if intranet == Intranet.HOST else "podIP") or ""),
         node=str((pod.get("spec") or {}).get("nodeName") or ""),
     )
-
-
-def _ended_before(pod: Json, container: Json) -> bool:
-    """Whether it had ended by itself when it was deleted."""
-    ordered_at = ordered_to_go_at(pod)
-    ended = (container.get("state") or {}).get("terminated") or {}
-    ended_at = seconds(ended.get("finishedAt"))
-    return ordered_at is not None and ended_at is not None and ended_at < ordered_at
 
 
 def _training_container(pod: Json) -> Json:

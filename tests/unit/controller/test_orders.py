@@ -210,6 +210,24 @@ def test_does_not_run_again_what_ended_well_and_was_deleted(is_leaving):
     assert world.status["worker"]["succeeded"] == 3
 
 
+def test_never_takes_what_it_deleted_itself_for_a_failure():
+    world = running(worker=role(3, requests=1, limits=3))
+    world.body["spec"]["worker"]["replicas"] = 2
+    world.step()
+    leaving = world.stored["pods", "job-worker-2"]
+    # Its node's clock is slow: it seems to have ended before it was told to go.
+    leaving["metadata"] |= {"deletionGracePeriodSeconds": 0}
+    world.now -= 60
+    world.end("job-worker-2", 143)
+    world.now += 60
+    world.settle()
+    assert (world.status["phase"], sorted(world.pods())) == (
+        "Running",
+        ["job-worker-0", "job-worker-1"],
+    )
+    assert "failures" not in world.status
+
+
 def test_starts_all_again_although_one_had_ended_well():
     world = running(worker=role(2), backoffLimit=1)
     world.end("job-worker-0", 0)
