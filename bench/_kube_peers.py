@@ -222,7 +222,9 @@ def _volcano(
         f"--scheduler-conf={folder / 'volcano.yaml'}",
         "--enable-metrics=false",
     ]
-    controllers = [str(programs / "volcano-controllers"), *common, *ports()]
+    # Those that make pods of jobs; others wait in vain for kinds that are not installed.
+    needed = "--controllers=gc-controller,job-controller,pg-controller,queue-controller"
+    controllers = [str(programs / "volcano-controllers"), *common, *ports(), needed]
     with ExitStack() as stack:
         stack.enter_context(_process(scheduling, log))
         stack.enter_context(_process(controllers, log))

@@ -44,6 +44,7 @@ COMPONENT = "paddlecloud"
 # What the API server will not have (a template, more than the quota) is offered again this late:
 # only somebody's change will help, and that of a quota is not heard of.
 FINAL_PAUSE_S, LONGEST_FINAL_PAUSE_S = 5.0, 60.0
+FENCED_S = 0.3  # after which a job is looked at again that a lost lease interrupted
 TELL_S = 1.0  # how pods of a job come up is told this often
 VOLCANO_S = 60.0  # how long an answer to whether it is installed holds
 
@@ -236,7 +237,9 @@ class Operator:
                 least_s = error.retry_after_s or 0.0
                 if error.is_final:
                     least_s, longest_s = FINAL_PAUSE_S, LONGEST_FINAL_PAUSE_S
-                if not error.is_outdated:
+                if error.is_fenced:
+                    longest_s = FENCED_S  # it is no fault of the job's
+                elif not error.is_outdated:
                     log.warning("%s: %s", key, error.message)
             except Restless as error:
                 least_s = error.pause_s

@@ -25,7 +25,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from paddlecloud.kube.kubeconfig import Access
-from paddlecloud.kube.refusals import UNREACHABLE, Refused, refusal
+from paddlecloud.kube.refusals import NOT_LEADING, UNREACHABLE, Refused, refusal
 
 Json = dict[str, Any]
 MERGE_PATCH = "application/merge-patch+json"
@@ -112,7 +112,7 @@ class Client:
         while True:
             connection, is_fresh = self._connection()
             if method != "GET" and self._fence is not None and not self._fence():
-                raise Refused(UNREACHABLE, "NotLeading", "another operator may lead by now")
+                raise Refused(UNREACHABLE, NOT_LEADING, "another operator may lead by now")
             self.calls += 1
             try:
                 connection.request(method, target, payload, headers)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from paddlecloud.core.errors import PaddleCloudError
 
 UNREACHABLE = 0  # no answer at all
+NOT_LEADING = "NotLeading"
 GONE = 410
 LONGEST_WAIT_S = 60.0  # nobody is obeyed for longer
 
@@ -52,6 +53,11 @@ class Refused(PaddleCloudError):
     def is_gone(self) -> bool:
         """The history asked for is compacted; list again."""
         return self.status == GONE
+
+    @property
+    def is_fenced(self) -> bool:
+        """It was not sent: another operator may lead."""
+        return self.reason == NOT_LEADING
 
     @property
     def is_farewell(self) -> bool:
