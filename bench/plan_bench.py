@@ -4,7 +4,9 @@ Measured: one `plan` (a decision and a reason for every job) and one full `expla
 remedies included) of the last job in the queue, which is the dearest to explain. The floor is
 sorting the same 1,000 jobs by priority and age, which no planner can do without. The bar is for one
 node, as the embedded engine has, without groups and with 20 of them (guarantees, limits, weights,
-and every fifth job a borrower); the same queue before 32 nodes is measured for comparison.
+and every fifth job a borrower); the same queue before 32 nodes is measured for comparison. A
+cluster as the operator plans for has 1,000 nodes, all partly used by 2,000 running jobs of 4 pods,
+with the same 20 groups: there planning is bounded by pauses, and the bar keeps the pauses short.
 
 Times are CPU times of this process: the planner waits for nothing, so on an idle machine they are
 the wall-clock times, and on a busy one they still are the planner's own.
@@ -19,6 +21,7 @@ from dataclasses import replace
 
 from _report import Report, median, run
 
+from paddlecloud.core.jobspec import JobSpec, Role
 from paddlecloud.scheduling.explain import explain
 from paddlecloud.scheduling.ordering import queue_key
 from paddlecloud.scheduling.plan import plan
@@ -30,10 +33,12 @@ from paddlecloud.testing.builders import (
     make_job,
     make_node,
     make_quota,
+    make_resources,
 )
 
 QUEUED = 1000
 BAR_MS = 100.0
+LARGE_BAR_MS = 1000.0
 ROUNDS = 15
 
 
@@ -98,6 +103,43 @@ def fill(empty: Snapshot, dice: random.Random) -> Snapshot:
     return replace(empty, jobs=(*running, *waiting[:QUEUED]))
 
 
+def make_large(groups: Mapping[str, Group]) -> Snapshot:
+    """1,000 nodes with 8 of 32 cores left on each, and the queue, whose larger jobs do not fit."""
+    names = [f"node-{number:04}" for number in range(1000)]
+    nodes = [make_node("32", "256Gi", 8, name=name) for name in names]
+    running = []
+    for number in range(2000):
+        account = f"user{1 + number % 20}"
+        job = make_job(
+            f"runs-{number:04}",
+            account=account,
+            group=account,
+            age_s=30_000 + number,
+            granted=4,
+            placed={names[(4 * number + pod) % len(names)]: 1 for pod in range(4)},
+            trainers=4,
+            cpu="3",
+            memory="4Gi",
+        )
+        running.append(job)
+    waiting = [
+        replace(
+            job, granted=0, placed=(), started_at=None, remaining_s=None, spec=_larger(job.spec)
+        )
+        for job in make_queue(nodes[:1], groups).jobs
+    ]
+    return Snapshot(NOW, tuple(nodes), (*running, *waiting[:QUEUED]), {}, groups)
+
+
+def _larger(spec: JobSpec) -> JobSpec:
+    """Each trainer needs more than any node has left."""
+    roles = [
+        replace(role, resources=make_resources("9", "8Gi")) if role.role is Role.TRAINER else role
+        for role in spec.roles
+    ]
+    return replace(spec, roles=tuple(roles))
+
+
 def median_ms(work: Callable[[], object]) -> float:
     times = []
     for _ in range(ROUNDS):
@@ -114,7 +156,10 @@ def measure_nodes(
     bar_ms: float | None,
     groups: Mapping[str, Group] | None = None,
 ) -> None:
-    snapshot = make_queue(nodes, groups or {})
+    measure_queue(report, prefix, make_queue(nodes, groups or {}), bar_ms)
+
+
+def measure_queue(report: Report, prefix: str, snapshot: Snapshot, bar_ms: float | None) -> None:
     order = plan(snapshot).order
     waiting: list[JobView] = [job for job in snapshot.jobs if not job.granted]
     plan_ms = median_ms(lambda: plan(snapshot))
@@ -134,6 +179,7 @@ def measure(report: Report) -> None:
     measure_nodes(report, "groups_", [make_node("64", "256Gi", 8)], BAR_MS, make_groups())
     many = [make_node("8", "32Gi", 1, name=f"node-{index:02}") for index in range(32)]
     measure_nodes(report, "nodes32_", many, None)
+    measure_queue(report, "nodes1000_", make_large(make_groups()), LARGE_BAR_MS)
 
 
 if __name__ == "__main__":
