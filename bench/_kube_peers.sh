@@ -56,10 +56,10 @@ operator=github.com/kubeflow/training-operator
 build "$operator" "$TRAINING_OPERATOR" cmd/training-operator.v1 training-operator
 build "$operator" "$TRAINING_OPERATOR" cmd/training-operator.v1 training-operator-unlimited \
     's|mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), |limitless := ctrl.GetConfigOrDie(); limitless.QPS = -1; mgr, err := ctrl.NewManager(limitless, |'
-cp -r --no-preserve=mode "$(module_field "$operator@$TRAINING_OPERATOR" Dir)/manifests/base" \
+cp -rT --no-preserve=mode "$(module_field "$operator@$TRAINING_OPERATOR" Dir)/manifests/base" \
     "$programs/training-operator-manifests"
 build volcano.sh/volcano "$VOLCANO" cmd/controller-manager volcano-controllers
-cp -r --no-preserve=mode \
+cp -rT --no-preserve=mode \
     "$(module_field "volcano.sh/volcano@$VOLCANO" Dir)/installer/helm/chart/volcano/crd/bases" \
     "$programs/volcano-definitions"
 touch "$programs/.complete"
