@@ -14,6 +14,7 @@ Needs root. Standard library only; run.py calls it.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -127,7 +128,8 @@ def make_cgroups(number: int) -> None:
         switch = root / "cgroup.subtree_control"
         if switch.exists():
             for controller in (root / "cgroup.controllers").read_text().split():
-                switch.write_text(f"+{controller}")
+                with contextlib.suppress(OSError):  # on already, or not ours to switch
+                    switch.write_text(f"+{controller}")
 
 
 def remove_cgroups(number: int) -> None:
