@@ -232,6 +232,21 @@ def test_takes_over_pods_whose_grant_was_never_written():
     assert world.reconcile("b").workers == 0
 
 
+def test_believes_what_another_operator_has_written_meanwhile():
+    """It had lost the lead and has it again."""
+    world = World(cpu=4)
+    for name in ("a", "b"):
+        world.submit(name, 3)
+        world.reconcile(name)
+    world.end("a")
+    world.jobs["b"]["status"]["allocation"] = write(Allocation(3, 1))
+    world.pods["b-0"] = world._pod("b", 0)
+    world.submit("c", 3, priority="high")
+    world.admission.begin_anew()
+    assert world.reconcile("b").workers == 3
+    assert world.reconcile("c").workers == 0
+
+
 def test_takes_less_at_once_and_applies_for_more():
     world = World(cpu=6)
     world.submit("a", 4)
