@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from paddlecloud.core.errors import Fault, InvalidInput
-from paddlecloud.core.jobspec import JobSpec, Role
+from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.core.names import dns_label
 from paddlecloud.core.phases import TERMINAL
 from paddlecloud.core.resources import Resources
+from paddlecloud.engines import peer_lists
 from paddlecloud.engines.kubernetes import inventory, snapshots
 from paddlecloud.engines.kubernetes.journal import Journal
 from paddlecloud.engines.kubernetes.shares import Shares, read_group, read_namespace
@@ -22,26 +23,12 @@ from paddlecloud.engines.kubernetes.watching import ClusterView
 from paddlecloud.kube.kinds import PADDLE_JOB, kind_named
 from paddlecloud.scheduling.snapshot import Group, JobView, Node, Snapshot
 
-# Every list of peers is one variable of at most 128 KiB, and all lists of a job one ConfigMap.
-_LONGEST_LIST_BYTES = 120 * 1024
 _LONGEST_ENDPOINT = "255.255.255.255:65535,"
-MOST_PEERS = _LONGEST_LIST_BYTES // len(_LONGEST_ENDPOINT)
-_FIELDS = {Role.TRAINER: "parallelism", Role.PSERVER: "pservers", Role.HETER: "heters"}
+MOST_PEERS = peer_lists.most(_LONGEST_ENDPOINT)
 
 
 def too_many(spec: JobSpec) -> list[Fault]:
-    """Roles whose list of endpoints no program could be started with, at their largest size."""
-    found = []
-    for role in spec.roles:
-        if role.max_replicas > MOST_PEERS:
-            is_elastic = role.max_replicas > role.replicas
-            field = "max_instance" if is_elastic else _FIELDS.get(role.role, role.role.value)
-            problem = (
-                f"at most {MOST_PEERS}: the list of their addresses is given in one variable, "
-                "which holds 128 KiB"
-            )
-            found.append(Fault(field, problem, str(role.max_replicas)))
-    return found
+    return peer_lists.too_many(spec, MOST_PEERS)
 
 
 class Survey:

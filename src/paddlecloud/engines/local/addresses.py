@@ -7,7 +7,8 @@ its own because some programs listen on all addresses.
 from __future__ import annotations
 
 from paddlecloud.core.errors import Fault
-from paddlecloud.core.jobspec import JobSpec, Role
+from paddlecloud.core.jobspec import JobSpec
+from paddlecloud.engines import peer_lists
 
 PORTS_PER_REPLICA = 20
 _FIRST_PORT = 20_000  # below the ephemeral range, above what services use
@@ -30,26 +31,9 @@ def first_port(number: int) -> int:
 
 # --- how many there may be -------------------------------------------------------------------
 
-# Linux starts no program with one longer `NAME=value` (MAX_ARG_STRLEN), and the peers of a role
-# are one such list.
-_LONGEST_VARIABLE_BYTES = 128 * 1024
-_LONGEST_NAME = "PADDLE_PSERVERS_IP_PORT_LIST="
 _LONGEST_ENDPOINT = "127.15.255.255:31999,"
-MOST_PEERS = (_LONGEST_VARIABLE_BYTES - len(_LONGEST_NAME)) // len(_LONGEST_ENDPOINT)
-
-_FIELDS = {Role.TRAINER: "parallelism", Role.PSERVER: "pservers", Role.HETER: "heters"}
+MOST_PEERS = peer_lists.most(_LONGEST_ENDPOINT)
 
 
 def too_many(spec: JobSpec) -> list[Fault]:
-    """Roles whose list of endpoints no program could be started with, at their largest size."""
-    found = []
-    for role in spec.roles:
-        if role.max_replicas > MOST_PEERS:
-            is_elastic = role.max_replicas > role.replicas
-            field = "max_instance" if is_elastic else _FIELDS.get(role.role, role.role.value)
-            problem = (
-                f"at most {MOST_PEERS} on one machine: the list of their addresses is given in one "
-                "variable, which holds 128 KiB"
-            )
-            found.append(Fault(field, problem, str(role.max_replicas)))
-    return found
+    return peer_lists.too_many(spec, MOST_PEERS, where=" on one machine")
