@@ -37,7 +37,7 @@ class Bench:
     engine: Engine
     pfs: Path
     account: str = "alice"
-    keeps_apart: bool = False  # accounts have different names, as they must on a cluster
+    cluster: RealCluster | None = None  # where accounts must have different names
     told: list[Change] = field(default_factory=list)
     put_ids: set[str] = field(default_factory=set)
 
@@ -91,6 +91,24 @@ class Bench:
             self.read(1.0)
         raise AssertionError(f"never {phases}; told {self.phases(job)}: {self.told[-3:]}")
 
+    def until_told(self, job: JobRun, words: str) -> Change:
+        """Wait until the run's reason has these words."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < deadline:
+            for change in self._of(job):
+                if change.status and words in change.status.reason:
+                    return change
+            self.read(1.0)
+        raise AssertionError(f"never {words!r}: {self.told[-3:]}")
+
+    def delete_objects(self, job: JobRun) -> None:
+        """As somebody with kubectl does."""
+        assert self.cluster is not None
+        label = f"paddlepaddle.org/job-id={job.job_id}"
+        self.cluster.kubectl(
+            "delete", "pdj,tj", "-n", f"paddlecloud-{job.account}", "-l", label, "--wait=false"
+        )
+
     def end(self, job: JobRun) -> Change:
         return self.until(job, *TERMINAL)
 
@@ -100,7 +118,7 @@ class Bench:
 
     def put(self, entry: str = "true", **changes) -> JobRun:
         number = changes.get("account_id", 1)
-        is_other = self.keeps_apart and number != 1
+        is_other = self.cluster is not None and number != 1
         account = f"{self.account}-{number}" if is_other else self.account
         job = a_job(f"{self._home(account)}/work", entry, account=account, **changes)
         self.put_ids.add(job.job_id)
@@ -142,7 +160,8 @@ def a_job(
 
 
 EMBEDDED = ["plain", pytest.param("bwrap", marks=pytest.mark.needs("bubblewrap"))]
-KINDS = [*EMBEDDED, pytest.param("kubernetes", marks=pytest.mark.needs("kube", "node"))]
+ON_CLUSTER = pytest.param("kubernetes", marks=pytest.mark.needs("kube", "node"))
+KINDS = [*EMBEDDED, ON_CLUSTER]
 
 
 @contextmanager
@@ -199,6 +218,4 @@ def _on_cluster(cluster: RealCluster, tmp_path: Path) -> Bench:
         pfs_volume={"hostPath": {"path": str(pfs), "type": "Directory"}},
         pod_security="privileged",
     )
-    return Bench(
-        lambda: KubernetesEngine(config), KubernetesEngine(config), pfs, account, keeps_apart=True
-    )
+    return Bench(lambda: KubernetesEngine(config), KubernetesEngine(config), pfs, account, cluster)

@@ -290,6 +290,19 @@ def test_reads_a_log_by_byte_cursor(bench):
     assert bench.engine.log(key, -3, 100).data == b"789"
 
 
+def test_a_log_is_there_whole_although_the_engine_was_restarted_meanwhile(bench):
+    entry = "for n in $(seq 60); do echo line $n; sleep 0.05; done"
+    job = bench.put(entry)
+    key = ReplicaKey(job.job_id, 1, Role.TRAINER, 0, 1)
+    bench.until(job, Phase.RUNNING, Phase.SUCCEEDED)
+    bench.engine.log_wait(key, 0, TIMEOUT_S)
+    bench.restart()
+    bench.engine.log_wait(key, bench.engine.log(key, 0, 1).size, 5.0)
+    bench.end(job)
+    bench.restart()
+    assert bench.log_text(job) == "".join(f"line {n}\n" for n in range(1, 61))
+
+
 def test_a_line_that_python_prints_is_in_the_log_at_once(bench):
     job = bench.put("""python3 -c "import time; print('epoch 1'); time.sleep(1000)" """)
     bench.until(job, Phase.RUNNING)

@@ -50,16 +50,17 @@ def ordered_to_go_at(pod: Json) -> float | None:
     """When its deletion was asked for, at the earliest; None if it was not.
 
     The API server writes when a pod will be gone at the latest, and what it was given until then.
-    Of one that a finalizer holds it says in the end that it was given nothing.
+    When its kubelet is done with a pod that a finalizer holds, both are written anew and say
+    nothing: the order may then be as old as the pod.
     """
     metadata = pod["metadata"]
     gone_at = seconds(metadata.get("deletionTimestamp"))
     if gone_at is None:
         return None
-    given_s = metadata.get("deletionGracePeriodSeconds")
-    if not given_s:
-        given_s = (pod.get("spec") or {}).get("terminationGracePeriodSeconds")
-    return gone_at - float(given_s or 0)
+    given_s = float(metadata.get("deletionGracePeriodSeconds") or 0)
+    if given_s or not metadata.get("finalizers"):
+        return gone_at - given_s
+    return seconds(metadata.get("creationTimestamp")) or 0.0
 
 
 def training_container(pod: Json) -> str:

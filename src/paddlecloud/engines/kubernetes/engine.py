@@ -12,7 +12,6 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
 from paddlecloud.core.actions import Event, Severity, Status
@@ -21,13 +20,14 @@ from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.core.observed import Move, ReplicaKey
 from paddlecloud.core.phases import Phase
 from paddlecloud.core.resources import Resources
-from paddlecloud.engines.kubernetes import reading, rendering
+from paddlecloud.engines.kubernetes import rendering
 from paddlecloud.engines.kubernetes.config import KubernetesConfig
 from paddlecloud.engines.kubernetes.journal import Entry, Journal, Place
 from paddlecloud.engines.kubernetes.logs import Logs
 from paddlecloud.engines.kubernetes.orders import Orders, Rejected
-from paddlecloud.engines.kubernetes.reading import Look, Seen
+from paddlecloud.engines.kubernetes.reading import Seen
 from paddlecloud.engines.kubernetes.surveying import Survey, too_many
+from paddlecloud.engines.kubernetes.telling import Teller, is_untended
 from paddlecloud.engines.kubernetes.tenancy import Tenancy
 from paddlecloud.engines.kubernetes.tenant_bodies import Terms
 from paddlecloud.engines.kubernetes.watching import ClusterView
@@ -36,13 +36,11 @@ from paddlecloud.engines.workqueue import WorkQueue
 from paddlecloud.forms.custom_resources import GPU_NAMES
 from paddlecloud.kube import kubeconfig
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.kinds import PADDLE_JOB
 from paddlecloud.kube.pods import owner_uid, seconds, slot_of
 from paddlecloud.kube.refusals import Refused
 from paddlecloud.kube.words import (
     ACCOUNT_ANNOTATION,
     ACCOUNT_ID_ANNOTATION,
-    JOB_ID_LABEL,
 )
 from paddlecloud.scheduling.explain import Explanation, explain
 from paddlecloud.scheduling.plan import never_fits, never_fits_pool
@@ -55,10 +53,7 @@ Json = dict[str, Any]
 _GROUPS, _QUOTAS, _FORGET = "groups", "quotas", "forget "
 _RETRY_S = 1.0
 _MOMENT_S = 1.0  # that a first look at the nodes may take
-_SETTLE_S = 0.1  # between looks at a run that is over while a pod of it is not, as far as we see
-_PATIENCE_S = 15.0  # then it is believed
-_TENDED_WITHIN_S = 10.0  # an operator that runs has written a status long before
-_UNTENDED = "no operator has taken it up: is `paddlecloud controller` running?"
+_LISTING_S = 0.1  # between looks whether the copies are whole
 
 
 class Homes(Protocol):
@@ -92,15 +87,14 @@ class KubernetesEngine:
         self._journal = Journal(config.state_dir / "engine.db")
         self._queue = WorkQueue()
         self._view = ClusterView(client, self._heard, self._pod_changed, self._pod_gone)
-        self._orders = Orders(client, config, self._view.learn)
+        self._orders = Orders(client, self._view.learn)
         self._logs = Logs(
             client, config, self._pod_of, self._key_of, self._is_over, self._orders.release
         )
         self._survey = Survey(self._view, self._journal)
         self._homes = homes or _tenancy(client, config)
         self._groups: Mapping[str, Group] = {}
-        self._deleted: set[str] = set()  # uids of objects we have deleted ourselves
-        self._unsettled: dict[Place, float] = {}
+        self._teller = Teller(self._view, self._journal, self._again, self._after_end)
         self._has_started = False
         self._thread = threading.Thread(target=self._loop, name="engine", daemon=True)
 
@@ -126,18 +120,19 @@ class KubernetesEngine:
         if known is not None and (known.uid or not known.live):
             return
         namespace = self._home(job)
-        place = (PADDLE_JOB.name, namespace, rendering.object_name(job))
+        body = rendering.custom_resource(job, self._config, namespace)
+        place = (body["kind"], namespace, body["metadata"]["name"])
         entry = self._journal.add(Entry(job.job_id, job.run, place))
         self._join_group(job.spec.group, namespace)
         try:
-            made = self._orders.make(job, namespace)
+            made = self._orders.make(job, body)
         except Rejected as error:
             words = f"the cluster does not take it: {error}"
             event = Event("Rejected", words, Severity.WARNING)
             self._journal.save(entry, Seen(_ended(Phase.FAILED, words)), [event])
             return
-        entry = self._journal.made(entry, made["kind"], made["metadata"]["uid"])
-        self._heard(entry.place)
+        self._journal.made(entry, made["metadata"]["uid"])
+        self._heard(place)
 
     def _home(self, job: JobRun) -> str:
         try:
@@ -220,7 +215,7 @@ class KubernetesEngine:
         notes = []
         if not self._view.is_whole or not has_nodes:
             notes.append("the API server does not answer, or the definitions are not installed")
-        alone = sum(not body.get("status") and _is_old(body) for _, body in self._view.jobs())
+        alone = sum(is_untended(body) for _, body in self._view.jobs())
         if alone:
             jobs = "1 job" if alone == 1 else f"{alone} jobs"
             notes.append(f"{jobs} waited for an operator in vain: start `paddlecloud controller`")
@@ -281,6 +276,9 @@ class KubernetesEngine:
     def _heard(self, place: Place) -> None:
         self._queue.add("/".join(place))
 
+    def _again(self, place: Place, delay_s: float) -> None:
+        self._queue.add_after("/".join(place), delay_s)
+
     def _pod_changed(self, pod: Json) -> None:
         self._logs.pod_changed(pod)
 
@@ -314,7 +312,7 @@ class KubernetesEngine:
             if not self._view.is_whole:
                 # What is not in the copies yet is not gone.
                 for name in names:
-                    self._queue.add_after(name, _SETTLE_S)
+                    self._queue.add_after(name, _LISTING_S)
                 continue
             for name in names:
                 try:
@@ -336,7 +334,7 @@ class KubernetesEngine:
             self._forget(name.removeprefix(_FORGET))
         else:
             kind, namespace, job = name.split("/")
-            self._look((kind, namespace, job))
+            self._teller.look((kind, namespace, job))
 
     def _write_quotas(self) -> None:
         """To everybody who has a namespace, also from before this process."""
@@ -355,85 +353,6 @@ class KubernetesEngine:
     def _publish(self) -> None:
         self._orders.publish(self._groups, self._journal.members())
 
-    def _look(self, place: Place) -> None:
-        body, entry = self._view.job(place), self._journal.at(place)
-        if entry is None and body is not None:
-            entry = self._adopt(place, body)
-        if entry is None or not entry.uid:
-            return
-        if body is None or body["metadata"]["uid"] != entry.uid:
-            self._vanished(entry)
-            return
-        seen = self._with_tending(place, body, self._read(entry, body))
-        if not self._is_believable(place, seen):
-            return
-        events = [reading.event_of(one) for one in self._view.events(place, entry.uid)]
-        if self._journal.save(entry, seen, events):
-            self._after_end(entry)
-
-    def _adopt(self, place: Place, body: Json) -> Entry | None:
-        """A job that somebody made in an account's namespace with tools of the cluster."""
-        metadata, home = body["metadata"], self._view.namespace(place[1])
-        notes = ((home or {}).get("metadata") or {}).get("annotations") or {}
-        uid = metadata["uid"]
-        is_claimed = JOB_ID_LABEL in (metadata.get("labels") or {})  # whoever says so must put it
-        if ACCOUNT_ANNOTATION not in notes or is_claimed or uid in self._deleted:
-            return None
-        if self._journal.by_uid(uid) is not None:
-            return None  # it has ended, and was told
-        job_id = "job-" + uid.replace("-", "")[:16]
-        return self._journal.add(Entry(job_id, 1, place, uid, is_ours=False))
-
-    def _read(self, entry: Entry, body: Json) -> Seen:
-        try:
-            spec = rendering.parse(body).spec
-        except InvalidInput as error:
-            return Seen(Status(Phase.QUEUED, error.message))
-        return reading.read(
-            Look(
-                entry.job_id,
-                entry.run,
-                spec,
-                body,
-                self._view.pods(entry.place, entry.uid),
-                self._journal.known(entry)[1],
-                self._view.lost_nodes(),
-            )
-        )
-
-    def _with_tending(self, place: Place, body: Json, seen: Seen) -> Seen:
-        """An object on which nobody has written a status is looked after by nobody."""
-        if body.get("status"):
-            return seen
-        if not _is_old(body):
-            self._queue.add_after("/".join(place), _TENDED_WITHIN_S)
-            return seen
-        return replace(seen, status=replace(seen.status, reason=_UNTENDED))
-
-    def _is_believable(self, place: Place, seen: Seen) -> bool:
-        """The copies of jobs and of pods are not of one moment: an end is told when both agree."""
-        if seen.is_settled:
-            self._unsettled.pop(place, None)
-            return True
-        since = self._unsettled.setdefault(place, time.monotonic())
-        if time.monotonic() - since > _PATIENCE_S:
-            del self._unsettled[place]
-            return True
-        self._queue.add_after("/".join(place), _SETTLE_S)
-        return False
-
-    def _vanished(self, entry: Entry) -> None:
-        status, before = self._journal.known(entry)
-        kind, namespace, name = entry.place
-        words = f"its {kind} {namespace}/{name} was deleted from the cluster"
-        pods = self._view.pods(entry.place, entry.uid)
-        seen = reading.read_vanished(status, before, pods, words, time.time())
-        if self._journal.save(entry, seen):
-            self._after_end(entry)
-            self._heard(entry.place)  # another may have its name by now
-        elif pods:
-            self._queue.add_after("/".join(entry.place), _RETRY_S)
-
     def _after_end(self, entry: Entry) -> None:
         if self._journal.is_to_forget(entry.job_id):
             self._queue.add(_FORGET + entry.job_id)
@@ -441,15 +360,10 @@ class KubernetesEngine:
     def _forget(self, job_id: str) -> None:
         for entry in self._journal.of_job(job_id):
             if entry.uid:
-                self._deleted.add(entry.uid)
+                self._teller.deleted.add(entry.uid)
                 self._orders.remove(entry)
         self._journal.forget(job_id)
         self._logs.discard(job_id)
-
-
-def _is_old(body: Json) -> bool:
-    made = seconds(body["metadata"].get("creationTimestamp")) or 0.0
-    return time.time() - made > _TENDED_WITHIN_S
 
 
 def _ended(phase: Phase, reason: str) -> Status:

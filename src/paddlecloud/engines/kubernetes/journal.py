@@ -104,19 +104,12 @@ class Journal:
             self._remember(entry)
         return entry
 
-    def made(self, entry: Entry, kind: str, uid: str) -> Entry:
+    def made(self, entry: Entry, uid: str) -> None:
         """Its object is there."""
+        key = (entry.job_id, entry.run)
         with self._log.transaction() as db:
-            db.execute(
-                "update runs set uid = ?, kind = ? where job_id = ? and run = ?",
-                (uid, kind, entry.job_id, entry.run),
-            )
-            self._live.pop(entry.place, None)
-            entry = replace(
-                self._runs[entry.job_id, entry.run], uid=uid, place=(kind, *entry.place[1:])
-            )
-            self._remember(entry)
-        return entry
+            db.execute("update runs set uid = ? where job_id = ? and run = ?", (uid, *key))
+            self._remember(replace(self._runs[key], uid=uid))
 
     def find(self, job_id: str, run: int) -> Entry | None:
         return self._runs.get((job_id, run))

@@ -15,7 +15,6 @@ from paddlecloud.core.names import dns_label
 from paddlecloud.core.observed import Move
 from paddlecloud.core.resources import format_cpu, format_memory
 from paddlecloud.engines.kubernetes import reading, rendering
-from paddlecloud.engines.kubernetes.config import KubernetesConfig
 from paddlecloud.engines.kubernetes.journal import Entry, Place
 from paddlecloud.engines.kubernetes.watching import GROUPS_PLURAL, GROUPS_VERSION
 from paddlecloud.engines.protocols import JobRun
@@ -48,21 +47,15 @@ def answered(what: str) -> Iterator[None]:
 
 
 class Orders:
-    def __init__(
-        self,
-        client: Client,
-        config: KubernetesConfig,
-        learn: Callable[[Place, Json], None],
-    ) -> None:
+    def __init__(self, client: Client, learn: Callable[[Place, Json], None]) -> None:
         self._client = client
-        self._config = config
         self._learn = learn
 
     # --- runs --------------------------------------------------------------------------------
 
-    def make(self, job: JobRun, namespace: str) -> Json:
+    def make(self, job: JobRun, body: Json) -> Json:
         """The run's object, there when this returns, with its secret."""
-        body = rendering.custom_resource(job, self._config, namespace)
+        namespace = body["metadata"]["namespace"]
         kind = kind_named(body["kind"]) or PADDLE_JOB
         with answered(f"{job.spec.name} could not be given to the cluster"):
             hidden = rendering.secret(job, body)

@@ -120,11 +120,9 @@ def test_an_attempt_that_was_told_to_go_has_not_failed():
 
 
 def test_a_pod_that_a_finalizer_holds_was_still_told_to_go():
-    """In the end the API server says of it that it was given no time at all."""
-    order = {"deletionTimestamp": at(10), "deletionGracePeriodSeconds": 0}
-    pod = failed(code=3, metadata=order)  # it ended at 9
-    pod["spec"]["terminationGracePeriodSeconds"] = 1
-    assert only(read(look(pod))).stopping
+    """When its kubelet is done with it, the API server writes the time of its deletion anew."""
+    order = {"deletionTimestamp": at(30), "deletionGracePeriodSeconds": 0, "finalizers": ["x"]}
+    assert only(read(look(failed(code=3, metadata=order)))).stopping  # it ended at 9
 
 
 # --- attempts whose pods are gone --------------------------------------------------------------
