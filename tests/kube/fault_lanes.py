@@ -1,8 +1,9 @@
 """Operators behind faulty API servers, side by side: each with its own proxy and namespace.
 
-`run_lanes` gives every lane the same life: while the faults last, jobs are made, scaled, finished
-and fail. After they end everything must be as asked within `CONVERGED_S`, and no pod may ever have
-existed that was not asked for. Side by side because most of the time is waiting.
+`run_lanes` gives every lane the same life: while the faults last, jobs are made, scaled, finished,
+fail, and are deleted and made again under the same name. After they end everything must be as
+asked within `CONVERGED_S`, and no pod may ever have existed that was not asked for. Side by side
+because most of the time is waiting.
 """
 
 from __future__ import annotations
@@ -117,11 +118,12 @@ def live(lane: Lane, rules: Sequence[Rule], within_s: float = CONVERGED_S) -> No
     lane.submit("fails", worker=failing, backoffLimit=1, cleanPodPolicy="Never")
     lane.submit("shrinks", worker=role(4))
     lane.scale("grows", 4)
-    lane.submit("goes", worker=role(2))
+    lane.submit("again", worker=role(2))
     time.sleep(FAULTY_S / 2)
     lane.scale("shrinks", 1)
     lane.finish("grows")
-    lane.client.delete(member(*JOBS, lane.name, "goes"))
+    lane.client.delete(member(*JOBS, lane.name, "again"))
+    lane.submit("again", worker=role(1))  # while the pods of the first are still there
     time.sleep(max(0.0, began + FAULTY_S - time.monotonic()))
     lane.proxy.heal()
     lane.until(lambda: _is_as_asked(lane), "everything as asked", within_s * slowness())
@@ -140,8 +142,15 @@ def _is_as_asked(lane: Lane) -> bool:
         and list(lane.pods("shrinks")) == ["shrinks-worker-0"]
         and lane.status("shrinks")["ready"] == "1/1"
         and not lane.pods("ends")
-        and not lane.pods("goes")
+        and _owners(lane, "again") == {"again-worker-0": lane.job("again")["metadata"]["uid"]}
+        and lane.status("again").get("ready") == "1/1"
     )
+
+
+def _owners(lane: Lane, job: str) -> dict[str, str]:
+    return {
+        name: pod["metadata"]["ownerReferences"][0]["uid"] for name, pod in lane.pods(job).items()
+    }
 
 
 def _check(lane: Lane) -> None:
@@ -158,7 +167,7 @@ def _check(lane: Lane) -> None:
         *(f"ends-worker-{i}" for i in range(3)),
         *(f"fails-worker-{i}" for i in range(2)),
         *(f"shrinks-worker-{i}" for i in range(4)),
-        *(f"goes-worker-{i}" for i in range(2)),
+        *(f"again-worker-{i}" for i in range(2)),
     }
     assert lane.history.names <= asked, lane.history.names - asked
     assert lane.operator.process.poll() is None, "the operator ended"
