@@ -105,7 +105,7 @@ def test_starts_whole_jobs_in_their_order(namespace, operator):
     assert len(pods_of(namespace, "first")) == NODES
     assert events(namespace, "first")["Admitted"] == ["starts with 8 trainers, 8 replicas in all"]
     assert pods_of(namespace, "second") == []
-    namespace.kubectl("delete", "pdj/first", "--wait=false")
+    finish(namespace, "first")
     namespace.until_phase("Running", "second")
 
 
