@@ -19,7 +19,7 @@ from typing import Any
 from paddlecloud.kube.client import Client, collection, member
 from paddlecloud.kube.refusals import Refused
 from tests.kube.fault_proxy import FaultProxy, Rule
-from tests.kube.running import PATIENCE_S, Cluster, OperatorProcess, PodHistory
+from tests.kube.running import PATIENCE_S, Cluster, OperatorProcess, PodHistory, until
 from tests.kube.test_jobs import paddle_job, role
 
 JOBS = ("batch.paddlepaddle.org/v1", "paddlejobs")
@@ -173,6 +173,30 @@ def _check(lane: Lane) -> None:
     assert lane.operator.process.poll() is None, "the operator ended"
 
 
+def _until_collected(cluster: Cluster) -> None:
+    """Wait until the garbage collector of a fresh cluster knows our kind: it learns of new ones
+    twice a minute, and pods of deleted jobs are its to remove."""
+    client, namespace = cluster.client(), "default"
+    owner = client.create(collection(*JOBS, namespace), paddle_job("collected", worker=role(1)))
+    reference = {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": "collected",
+        "uid": owner["metadata"]["uid"],
+    }
+    body = {"metadata": {"name": "collected", "ownerReferences": [reference]}}
+    maps = collection("v1", "configmaps", namespace)
+    client.create(maps, body)
+    client.delete(member(*JOBS, namespace, "collected"))
+
+    def is_gone() -> bool:
+        names = [one["metadata"]["name"] for one in client.get(maps)["items"]]
+        return "collected" not in names
+
+    until(is_gone, "a garbage collector at work")
+    client.forget_connection()
+
+
 def run_lanes(
     cluster: Cluster,
     folder: Path,
@@ -181,6 +205,7 @@ def run_lanes(
 ) -> None:
     """All side by side; the troubles of all are told."""
     patience = within_s or {}
+    _until_collected(cluster)
 
     def one(name: str) -> str:
         lane = Lane(cluster, name, folder)
