@@ -53,6 +53,7 @@ Json = dict[str, Any]
 _GROUPS, _QUOTAS, _FORGET = "groups", "quotas", "forget "
 _RETRY_S = 1.0
 _MOMENT_S = 1.0  # that a first look at the nodes may take
+_GLANCE_S = 0.3  # the same, for who asks what there is and waits a second in all
 _LISTING_S = 0.1  # between looks whether the copies are whole
 
 
@@ -209,7 +210,7 @@ class KubernetesEngine:
         return faults or never_fits_pool(spec, self._groups, nodes)
 
     def capacity(self) -> Capacity:
-        has_nodes = self._view.has_nodes(_MOMENT_S)
+        has_nodes = self._view.has_nodes(_GLANCE_S)
         nodes = self._survey.nodes()
         total = sum((node.total for node in nodes), Resources())
         notes = []
