@@ -23,7 +23,7 @@ from paddlecloud.engines.protocols import Change, Engine, JobRun
 from paddlecloud.scheduling.snapshot import JobView
 from tests.kube.running import RealCluster
 
-TIMEOUT_S = 60
+TIMEOUT_S = 120  # against hanging; on a busy machine pods take their time
 SMALL = Resources(100, 64 * 2**20)
 _ids = itertools.count(1)
 _accounts = itertools.count(1)
