@@ -14,7 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from paddlecloud.controller import allotments, nudging, orders, podgroups, statuses
+from paddlecloud.controller import (
+    allotments,
+    nudging,
+    orders,
+    podgroups,
+    predecessors,
+    statuses,
+)
 from paddlecloud.controller import pods as making
 from paddlecloud.controller.allotments import Allotted
 from paddlecloud.controller.identity import (
@@ -100,8 +107,9 @@ def plan(
         events += allotments.events(job.spec, before, allotted.allocation)
     if look.lacks_volcano():
         events.append(Event("NoVolcano", look.lacks_volcano(), Severity.WARNING))
+    cleared = predecessors.left_behind(who, metadata.get("creationTimestamp"), children)
     return Plan(
-        tuple(look.actions(decision)),
+        (*cleared, *look.actions(decision)),
         status,
         (*events, *decision.events),
         look.wake_after_s(decision),
