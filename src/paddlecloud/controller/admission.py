@@ -34,6 +34,7 @@ from paddlecloud.controller.allotments import (
 )
 from paddlecloud.controller.identity import Json
 from paddlecloud.controller.inventory import Inventory, Readings
+from paddlecloud.controller.remembering import seconds
 from paddlecloud.core.errors import InvalidInput
 from paddlecloud.engines.kubernetes import allocations, snapshots
 from paddlecloud.engines.kubernetes.allocations import Allocation
@@ -58,6 +59,9 @@ TOLD_AT_ONCE = 20  # so many at the head of the queue have their sentence renewe
 RETELL_S = 5.0  # ... this often, and everybody's when its cause is another
 FIRST_BAR_S, LONGEST_BAR_S = 5.0, 60.0  # how long a job that was refused stands aside
 UNPLACED_S = 60.0  # how long a gang may hold others up that kube-scheduler cannot place whole
+# A group may be told of a little later than a job that names it: so old must a job be before it is
+# believed that it may not use the group.
+GROUP_LATE_S = 3.0
 RESYNC_S = 60.0  # somebody waits: look again even if nothing was heard
 
 _NEVER = frozenset(cause_word(cause) for cause in NEVER)
@@ -85,6 +89,7 @@ class Admission:
         self._told_at: dict[str, float] = {}  # when its sentence was last renewed
         self._barred: dict[str, tuple[float, float]] = {}  # until when, and for how long
         self._retell_at: float | None = None
+        self._early_until: float | None = None
         self._room = _FreeRoom()
         self._is_planning = False
         self._groups_changed = True
@@ -175,6 +180,9 @@ class Admission:
             return self._resize(live, known, shares)
         if uid in self._waiting or uid in self._barred:
             return known
+        if self._is_early(live, shares, self._clock()):
+            self._queue(uid)
+            return known
         if self._may_pass(live, shares) and self._fits(live):
             return resized(known, live.wish)
         self._queue(uid)
@@ -195,6 +203,12 @@ class Admission:
                 self._changed.set()
             return resized(known, live.wish)
         return replace(known, reason="") if known.reason else known
+
+    def _is_early(self, live: LiveJob, shares: Shares, now: float) -> bool:
+        """Whether it names a group that it seems not to be in, and is new."""
+        _, odd = shares.group_of(live.namespace, live.job.spec.group)
+        made_at = seconds(live.body["metadata"].get("creationTimestamp"))
+        return bool(odd) and made_at is not None and 0.0 <= now - made_at < GROUP_LATE_S
 
     def _queue(self, uid: str) -> None:
         self._waiting[uid] = ""
@@ -307,7 +321,7 @@ class Admission:
         with self._lock:
             now = self._clock()
             due = [until for until, _ in self._barred.values() if until > now]
-            due += [self._retell_at] if self._retell_at is not None else []
+            due += [at for at in (self._retell_at, self._early_until) if at is not None]
             return min(RESYNC_S, max(0.0, min(due, default=now + RESYNC_S) - now))
 
     def turn(self) -> None:
@@ -317,7 +331,8 @@ class Admission:
             cluster = self._look()
             self._is_planning = True  # nobody passes while it is decided who may
             stuck = self._bar_the_stuck(cluster.jobs, now)
-            jobs = [live for live in cluster.jobs if not self._is_barred(live.uid, now)]
+            jobs = [live for live in cluster.jobs if not self._stands_aside(live, cluster, now)]
+            self._early_until = now + GROUP_LATE_S if len(jobs) < len(cluster.jobs) else None
         try:
             decided = plan(snapshots.build(replace(cluster, jobs=jobs), now))
             with self._lock:
@@ -341,6 +356,11 @@ class Admission:
                 self._bar(live.uid, reason, UNPLACED)
                 found.append(live)
         return found
+
+    def _stands_aside(self, live: LiveJob, cluster: Cluster, now: float) -> bool:
+        if self._is_barred(live.uid, now):
+            return True
+        return not live.granted and self._is_early(live, cluster.shares, now)
 
     def _is_barred(self, uid: str, now: float) -> bool:
         return uid in self._barred and self._barred[uid][0] > now

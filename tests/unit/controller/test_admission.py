@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from paddlecloud.controller import admission as admitting
-from paddlecloud.controller.admission import Admission
+from paddlecloud.controller.admission import GROUP_LATE_S, Admission
 from paddlecloud.controller.allotments import Allotted
 from paddlecloud.core.resources import Resources
 from paddlecloud.engines.kubernetes.allocations import Allocation, read, write
@@ -336,6 +336,7 @@ def test_warns_of_a_group_that_is_not_open_to_the_namespace():
     world = World()
     world.groups(nlp={"namespaces": ["theirs"]})
     world.submit("a", schedulingPolicy={"group": "nlp"})
+    world.now += GROUP_LATE_S
     world.reconcile("a")
     found = world.ask("a")
     assert found is not None
@@ -448,3 +449,23 @@ def test_waits_for_pods_of_jobs_that_have_ended():
     world.pods.clear()
     world.admission.turn()
     assert world.reconcile("b").workers == 4
+
+
+def test_waits_for_a_group_that_is_told_of_after_the_job():
+    world = World(cpu=10)
+    for name in ("a", "b"):
+        world.submit(name, schedulingPolicy={"group": "g"})
+        assert world.ask(name) is None
+    world.admission.turn()
+    assert world.ask("a") is None
+    world.groups(g={"limit": {"replicas": 1}, "namespaces": ["ns"]})
+    assert [world.reconcile(name).workers for name in ("a", "b")] == [1, 0]
+
+
+def test_does_not_wait_long_for_a_group_that_there_is_not():
+    world = World(cpu=10)
+    world.submit("a", schedulingPolicy={"group": "g"})
+    assert world.ask("a") is None
+    world.now += GROUP_LATE_S
+    found = world.reconcile("a")
+    assert found.workers == 1
