@@ -50,6 +50,12 @@ def is_held(pod: Json) -> bool:
     return LOG_FINALIZER in (pod["metadata"].get("finalizers") or ())
 
 
+def is_to_be_read(pod: Json) -> bool:
+    """Ended, and its log is not stored yet. It must not be deleted: although the finalizer keeps
+    the object, its node would throw the log away."""
+    return is_held(pod) and (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
 def _over_at(pod: Json) -> float | None:
     """When it ended, or is gone at the latest; None while it runs."""
     status, metadata = pod.get("status") or {}, pod["metadata"]

@@ -24,6 +24,7 @@ from paddlecloud.controller import (
 )
 from paddlecloud.controller import pods as making
 from paddlecloud.controller.allotments import Allotted
+from paddlecloud.controller.holding import is_to_be_read
 from paddlecloud.controller.identity import (
     Json,
     identity_of,
@@ -148,7 +149,7 @@ def _after_the_end(job: ClusterJob, mine: Children, ended: Phase) -> Iterable[Ac
         yield _delete(POD_GROUPS, mine.pod_group)
     if wants_removal(job.spec.clean, ended):
         for pod in mine.pods:
-            if not pod["metadata"].get("deletionTimestamp"):
+            if not (pod["metadata"].get("deletionTimestamp") or is_to_be_read(pod)):
                 yield _delete(PODS, pod)
         for service in mine.services:
             yield _delete(SERVICES, service)
@@ -235,7 +236,8 @@ class _Steps(Look):
         in_the_way = [key for key in starts if (key.role, key.index) in self.pods]
         for key in in_the_way:
             pod = self.pods[key.role, key.index]
-            if self.is_told(pod) and not pod["metadata"].get("deletionTimestamp"):
+            is_going = pod["metadata"].get("deletionTimestamp")
+            if self.is_told(pod) and not is_going and not is_to_be_read(pod):
                 yield _delete(PODS, pod)
         if in_the_way:
             return

@@ -69,3 +69,22 @@ def test_holds_the_pods_of_jobs_that_ask_for_it(word, finalizers):
     world.body["metadata"]["annotations"] = {ARCHIVE_ANNOTATION: word}
     world.settle()
     assert world.pods()["job-worker-0"]["metadata"].get("finalizers") == finalizers
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_deletes_an_ended_pod_only_when_its_log_is_stored(code):
+    """Its node would throw the log away, although the object is held."""
+    world = Namespace(worker=role(1), cleanPodPolicy="Always", backoffLimit=1)
+    world.body["metadata"]["annotations"] = {ARCHIVE_ANNOTATION: "true"}
+    world.settle()
+    world.run()
+    world.settle()
+    first = world.pods()["job-worker-0"]["metadata"]["uid"]
+    world.end("job-worker-0", code)
+    world.now += 30
+    world.settle()
+    assert world.pods()["job-worker-0"]["metadata"]["uid"] == first
+    world.stored["pods", "job-worker-0"]["metadata"]["finalizers"] = []
+    world.settle()
+    left = {pod["metadata"]["uid"] for pod in world.pods().values()}
+    assert (first in left, len(left)) == (False, code)  # the one that failed has a successor
