@@ -86,3 +86,20 @@ class Observed:
     submitted_at: float = 0.0
     first_started_at: float | None = None  # when the run first ran; the wall time counts from here
     moves: tuple[Move, ...] = ()
+
+
+def describe_end(seen: ReplicaObserved) -> str:
+    """How a replica ended, in words: `exit 1 in trainer-1`."""
+    name = seen.key.short
+    if seen.state == ReplicaState.LOST or seen.exit is None:
+        return f"{name} was lost: the machine or its node restarted"
+    tail = f": {seen.exit.message}" if seen.exit.message else ""
+    match seen.exit.cause:
+        case EndCause.EXITED:
+            return f"exit {seen.exit.code} in {name}{tail}"
+        case EndCause.SIGNALED:
+            return f"{name} was ended by signal {seen.exit.signal}{tail}"
+        case EndCause.OUT_OF_MEMORY:
+            return f"{name} ran out of memory{tail}"
+        case EndCause.START_FAILED:
+            return f"{name} could not start{tail}"
