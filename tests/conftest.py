@@ -103,8 +103,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark `cluster`: all that mostly waits for a Kubernetes of its own, wherever it stands."""
     for item in items:
         variant = getattr(getattr(item, "callspec", None), "id", "")
-        words = {*item.path.parts[-3:-1], *variant.split("-")}
-        if words & {"kube", "kubernetes"} and "unit" not in words:
+        words = {item.path.parent.name, *variant.split("-")}
+        if words & {"kube", "kubernetes"} and "unit" not in item.path.parts:
             item.add_marker(pytest.mark.cluster)
 
 
