@@ -194,7 +194,7 @@ def test_foreground_stays_until_ctrl_c(machine: Machine) -> None:
         assert local_platform.lock_holder(str(machine.state), role) == 0
 
 
-def test_a_certificate_logs_in_over_tls(machine: Machine) -> None:
+def test_a_certificate_logs_in_over_tls_and_runs_a_job(machine: Machine, tmp_path: Path) -> None:
     machine.up("--tls")
     machine.run("account", "add", "bob@example.org")
     folder = machine.home / "certs"
@@ -203,6 +203,13 @@ def test_a_certificate_logs_in_over_tls(machine: Machine) -> None:
     form_1.write_text(out.partition("\n")[2])
     status = machine.run("status", "-o", "json", PADDLECLOUD_CONFIG=str(form_1)).stdout
     assert json.loads(status)["account"] == "bob@example.org"
+    # The file server's own port knows tokens only: packages and files go another way.
+    (tmp_path / "train.py").write_text("print('trained')\n")
+    words = ("submit", "--mode", "single", "-memory", "64Mi", "-entry", "python train.py")
+    out = machine.run(*words, "--follow", str(tmp_path), PADDLECLOUD_CONFIG=str(form_1)).stdout
+    assert "trainer-0   | trained\n" in out
+    listed = machine.run("pfs", "ls", "-r", PADDLECLOUD_CONFIG=str(form_1)).stdout
+    assert "jobs/paddle-cluster-job/train.py" in listed
     # Another CA is not trusted, whatever the address says.
     (folder / "ca.pem").unlink()
     done = machine.run("status", code=6, PADDLECLOUD_CONFIG=str(form_1))

@@ -232,7 +232,9 @@ class _Reading:
 
 
 def help_lines(flags: Sequence[Flag], width: int = 100) -> list[str]:
-    """One line per flag: `  -parallelism N, -p N   trainers (default 1)`."""
+    """`  -parallelism N, -p N   trainers (default 1)`: one line per flag, more where it is long."""
+    from textwrap import wrap
+
     heads = []
     for flag in flags:
         value = flag.value or ("" if flag.kind == Kind.BOOL else flag.kind.upper())
@@ -244,5 +246,7 @@ def help_lines(flags: Sequence[Flag], width: int = 100) -> list[str]:
         if len(head) > column:
             lines.append(f"  {head}")
             head = ""
-        lines.append(f"  {head:<{column}}  {flag.meaning}".rstrip()[:width])
+        for said in wrap(flag.meaning, width - column - 4, break_on_hyphens=False) or [""]:
+            lines.append(f"  {head:<{column}}  {said}".rstrip())
+            head = ""
     return lines

@@ -218,6 +218,14 @@ def test_writes_help_by_the_same_table() -> None:
     assert any(line.split() == ["-rm", "remove", "it", "from", "history"] for line in lines)
 
 
+def test_goes_on_in_the_next_line_where_help_is_long() -> None:
+    flag = Flag(("--way",), value="WAY", meaning="which way it goes, and also why it goes there")
+    assert help_lines([flag], width=40) == [
+        "  --way WAY  which way it goes, and also",
+        "             why it goes there",
+    ]
+
+
 SWITCHES = (
     Flag(("-r",), Kind.BOOL),
     Flag(("-f",), Kind.BOOL),

@@ -84,8 +84,8 @@ class Plane:
 
     def _choose(self) -> Endpoint:
         main = self.transport.endpoint
-        if self.transport.is_signing:
-            return main  # it checks signatures and passes on; the data port knows tokens only
+        if not self.transport.authorize({}):
+            return main  # it checks signatures and certificates; the data port knows tokens only
         offered = data_endpoint(main, self.transport.call("GET", routes.STATUS))
         if offered is None:
             return main

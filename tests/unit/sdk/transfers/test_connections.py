@@ -80,6 +80,15 @@ def test_the_data_port_is_asked_with_the_token(main: ScriptedServer, data: Scrip
     assert main.asked("GET", "/api/v2/pfs/entry") == []
 
 
+def test_who_has_no_token_asks_the_server_that_knows_certificates(
+    main: ScriptedServer, data: ScriptedServer
+) -> None:
+    main.routes[ENTRY] = Answer(FILE)
+    client = files_of(main, data, usercert="a.pem", userkey="a-key.pem")
+    assert client.files.entry("/pfs/dc/home/a/f") == FILE
+    assert data.asked("GET", "/api/v2/pfs/entry") == []
+
+
 def test_an_old_server_is_asked_itself(main: ScriptedServer) -> None:
     main.routes[ENTRY] = Answer(FILE)
     client = files_of(main)
