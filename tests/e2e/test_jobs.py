@@ -288,6 +288,26 @@ def test_explains_a_job_that_waits_and_starts_it_when_there_is_room(platform):
     assert ended(platform, waiting)["phase"] == "Succeeded"
 
 
+def test_starts_a_range_at_the_largest_size_that_fits_and_counts_only_that(platform):
+    total = int(platform.json("status")["capacity"]["cpu"])
+    holder = submit(platform, "most", "sleep 1000", "-cpu", str(total - 2))
+    flags = ("--mode", "collective", "-p", "4", "--min", "1", "--max", "4", "-memory", "64Mi")
+    folder = str(platform.package("range", main_py=""))
+    entry = "sleep 1000"
+    platform.ok("submit", "-jobname", "range", *flags, "-entry", entry, folder)
+    with platform.client() as client:
+        assert client.wait("range", "running", timeout_s=60)
+        job = client.get("range")
+        assert (job["granted"], job["cpu"], job["memory"]) == (2, "2", "128Mi")
+        assert client.quota()["used"]["cpu"] == str(total)
+        # It stays at that size when there is room for more, and asks for all of it another time.
+        platform.ok("kill", "--wait", holder)
+        assert client.get("range")["granted"] == 2
+        platform.ok("kill", "--wait", "range")
+        assert client.rerun("range")["cpu"] == "4"
+        platform.ok("kill", "--wait", "range")
+
+
 def test_describe_says_why_it_failed(platform):
     folder = platform.package("sad", main_py="open('/pfs/local/home/alice/nothing.gz')\n")
     platform.run(

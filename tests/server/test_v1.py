@@ -152,6 +152,14 @@ def test_shows_limits_as_a_resource_quota(server: Running, user: Caller, home: s
     assert user.get("/api/v1/quota").json["msg"]["limits"]["cpu"] == "8"
 
 
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_refuses_a_method_in_the_shape_of_its_other_errors(user: Caller, slash: str) -> None:
+    answer = user.call("PUT", f"/api/v1/jobs{slash}")
+    assert answer.status == 405
+    assert answer.json["code"] == 405
+    assert answer.json["msg"] == "PUT is not possible here; DELETE, GET, POST is"
+
+
 def test_names_the_owner_of_a_token(user: Caller, home: str) -> None:
     for slash in ("", "/"):
         assert user.get(f"/api/v1/token2user{slash}").json["user"] == home.rsplit("/", 1)[1]

@@ -77,21 +77,23 @@ def text_answer(text: str, status: int = 200) -> Answer:
     return Answer(status, text.encode(), [(b"content-type", b"text/plain; charset=utf-8")])
 
 
-def error_answer(error: PaddleCloudError, dialect: str) -> Answer:
-    """v2: the error's own JSON. v1: `code` is the HTTP status and `msg` the sentence, as the old
-    clients read them, with the other fields beside. job_v1 has no `msg`, cluster_v1 no `message`,
-    and both an empty `data`."""
+def error_answer(error: PaddleCloudError, dialect: str, status: int = 0) -> Answer:
+    """`status` is the error's own unless HTTP has a number that says more. v2: the error's
+    own JSON. v1: `code` is the HTTP status and `msg` the sentence, as the old clients read them,
+    with the other fields beside. job_v1 has no `msg`, cluster_v1 no `message`, and both an empty
+    `data`."""
+    status = status or error.http_status
     body = error.to_json()
     if dialect != "v2":
-        body = {**body, "error": body["code"], "code": error.http_status}
+        body = {**body, "error": body["code"], "code": status}
     if dialect in ("v1", "cluster_v1"):
         body["msg"] = error.message
     if dialect in ("job_v1", "cluster_v1"):
         body["data"] = None
     if dialect == "cluster_v1":
         del body["message"]
-    answer = json_answer(body, error.http_status)
-    if error.http_status == 401:
+    answer = json_answer(body, status)
+    if status == 401:
         answer.headers.append((b"www-authenticate", b'Token realm="paddlecloud"'))
     retry_after_s = getattr(error, "retry_after_s", None)
     if retry_after_s is not None:

@@ -26,7 +26,7 @@ from paddlecloud.core.errors import (
 from paddlecloud.server import bridge, scopes
 from paddlecloud.server.authentication import authenticate
 from paddlecloud.server.database import forget_broken_connection, named, writing
-from paddlecloud.server.exchange import Answer, Request, error_answer, json_answer
+from paddlecloud.server.exchange import Answer, Request, error_answer
 from paddlecloud.server.notifying import access_subject
 from paddlecloud.server.pools import Pool
 from paddlecloud.server.process import Process
@@ -250,7 +250,7 @@ def _unexpected(request: Request, error: Exception) -> PaddleCloudError:
 def _no_such_route(request: Request, methods: list[str]) -> Answer:
     if methods:
         error = NotAllowed(f"{request.method} is not possible here; {', '.join(methods)} is")
-        answer = json_answer(error.to_json(), 405)
+        answer = error_answer(error, _dialect(request.path, request.route), 405)
         answer.headers.append((b"allow", ", ".join(methods).encode()))
         return answer
     raise NotFound(f"there is nothing at {request.path[:200]}", hint="GET /api/v2/openapi.json")

@@ -34,7 +34,7 @@ class Job(models.Model):
     max_restarts = models.IntegerField(default=0)
     mode = models.CharField(max_length=16)
     priority = models.SmallIntegerField(default=0)
-    cpu_milli = models.BigIntegerField()  # of the whole job at its wish
+    cpu_milli = models.BigIntegerField()  # of the whole job, at its grant once it has one
     memory_bytes = models.BigIntegerField()
     gpu = models.IntegerField()
     package = models.TextField()  # /pfs/… : the working directory

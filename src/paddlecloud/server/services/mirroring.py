@@ -13,7 +13,9 @@ import logging
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+from paddlecloud.core import jobspec
 from paddlecloud.core.actions import Failure, Status
 from paddlecloud.core.observed import ReplicaState
 from paddlecloud.core.phases import TERMINAL, Phase
@@ -23,13 +25,14 @@ from paddlecloud.server.database import after_commit, forget_broken_connection, 
 from paddlecloud.server.exchange import decode, encode, rfc3339
 from paddlecloud.server.jobs.models import EngineCursor, Event, Job, Replica, Run
 from paddlecloud.server.process import here
-from paddlecloud.server.services import finding, tokens
+from paddlecloud.server.services import finding, new_jobs, tokens
 from paddlecloud.server.services.revisions import announce, next_revision, stamp_job
 
 log = logging.getLogger(__name__)
 
 _WATCH_S = 300.0  # only how often an idle thread turns over
 _AFTER_ERROR_S = 1.0
+_READ = ("account_id", "run", "deleted", "granted", "spec")  # of a job's row
 
 
 class Mirror:
@@ -79,7 +82,7 @@ def apply(cluster: str, after: int, changes: Sequence[Change]) -> int:
     with writing():
         finding.take_up(found, cluster)
         rows = Job.objects.filter(id__in=job_ids)
-        known = {job.id: job for job in rows.only("account_id", "run", "deleted")}
+        known = {job.id: job for job in rows.only(*_READ)}
         ours = [change for change in fresh if change.job_id in known]
         touched = _write_statuses(known, ours) | _write_events(ours)
         for job_id in touched:
@@ -158,7 +161,7 @@ def _counts_json(status: Status) -> str:
 
 
 def _write_status(job: Job, change: Change, status: Status) -> bool:
-    facts = {
+    facts: dict[str, Any] = {
         "phase": status.phase.value,
         "reason": _storable(status.reason),
         "counts": _counts_json(status),
@@ -180,10 +183,18 @@ def _write_status(job: Job, change: Change, status: Status) -> bool:
     _write_replicas(change)
     if job.run == change.run:
         is_live = status.phase not in TERMINAL
-        Job.objects.filter(pk=job.id).update(**facts, live=is_live, granted=change.trainers_granted)
+        facts |= {"live": is_live, **_grant(job, change.trainers_granted)}
+        Job.objects.filter(pk=job.id).update(**facts)
         if not is_live:
             _after_end(job)
     return True
+
+
+def _grant(job: Job, trainers: int) -> dict[str, int]:
+    if trainers == job.granted:
+        return {}
+    spec = jobspec.from_json(decode(job.spec))
+    return {"granted": trainers, **new_jobs.amounts_at(spec, trainers)}
 
 
 def _write_replicas(change: Change) -> None:

@@ -20,7 +20,6 @@ from paddlecloud.server.services.revisions import next_revision
 
 def row_of(spec: JobSpec, job_id: str, account: Account, submitted_at: float) -> Job:
     """Not saved yet."""
-    total = spec.resources_at(spec.trainers.replicas)
     return Job(
         id=job_id,
         account=account,
@@ -34,15 +33,23 @@ def row_of(spec: JobSpec, job_id: str, account: Account, submitted_at: float) ->
         max_restarts=spec.restart.max_restarts,
         mode=spec.mode.value,
         priority=int(spec.priority),
-        cpu_milli=total.cpu_milli,
-        memory_bytes=total.memory_bytes,
-        gpu=total.gpu,
+        **amounts_at(spec, granted=0),
         package=spec.package,
         package_digest=spec.package_digest,
         algorithm=algorithms.named_by(spec),
         submitted_at=submitted_at,
         revision=next_revision(),
     )
+
+
+def amounts_at(spec: JobSpec, granted: int) -> dict[str, int]:
+    """What the whole job takes: with the trainers it was granted, before that with all it wants."""
+    total = spec.resources_at(granted or spec.trainers.replicas)
+    return {
+        "cpu_milli": total.cpu_milli,
+        "memory_bytes": total.memory_bytes,
+        "gpu": total.gpu,
+    }
 
 
 def insert(job: Job, spec: JobSpec) -> None:

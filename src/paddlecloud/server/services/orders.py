@@ -117,6 +117,7 @@ def _next_run(job_id: str, by: str) -> Job:
         "counts": new_jobs.first_counts(spec),
         "failure": "null",
         "granted": 0,
+        **new_jobs.amounts_at(spec, granted=0),
         "restarts": 0,
         "started_at": None,
         "ended_at": None,
