@@ -54,14 +54,19 @@ class Run:
     def stop(self, seen: ReplicaObserved, why: str) -> Stop:
         return Stop(seen.key, self.spec.grace_s, why)
 
+    @property
+    def pause_s(self) -> float:
+        """How long to wait before the next restart, after all that has failed so far."""
+        count = restart.incidents(self.spec, self.observed.replicas, self.observed.moves)
+        return restart.backoff_s(self.spec.restart, count)
+
     def backoff_left(self, ended: Sequence[ReplicaObserved]) -> float:
         """Seconds until what failed last may start again; not positive when it may."""
         failed = (one.ended_at or 0.0 for one in ended if completion.has_failed(one))
         failed_at = max(failed, default=None)
         if failed_at is None:
             return 0.0
-        count = restart.incidents(self.spec, self.observed.replicas, self.observed.moves)
-        return failed_at + restart.backoff_s(self.spec.restart, count) - self.now
+        return failed_at + self.pause_s - self.now
 
 
 @dataclass(slots=True)
@@ -93,7 +98,7 @@ def go_on(run: Run) -> Steps:
     needed = [slot for slot in run.wanted if slot not in without]
     steps.ready = not gang_down and all(_is_ready(run.latest.get(slot)) for slot in needed)
     if not steps.ready:
-        steps.reason = _starting_reason(run, gang_down)
+        steps.reason = _starting_reason(run, needed, gang_down, steps)
         return steps
     count = len(needed)
     words = f"all {count} replicas run" if count > 1 else "its one replica runs"
@@ -117,7 +122,11 @@ def _names(slots: Sequence[Slot]) -> str:
     return shown + (" …" if len(slots) > _NAMES_SHOWN else "")
 
 
-def _starting_reason(run: Run, gang_down: bool) -> str:
+def _starting_reason(run: Run, needed: Sequence[Slot], gang_down: bool, steps: Steps) -> str:
+    failed = _culprit(run.spec, [run.latest[slot] for slot in needed if slot in run.latest])
+    if failed is not None and not any(isinstance(action, Start) for action in steps.actions):
+        who = "all replicas start" if gang_down and len(needed) > 1 else "it starts"
+        return f"{describe_end(failed)}; {who} again {run.pause_s:g}s later"
     if gang_down:
         return "restarting all replicas"
     missing = [

@@ -27,7 +27,8 @@ def explanation_lines(answer: ExplainShape, since_s: float) -> list[str]:
     """The lines, without colour; `since_s` is how long the job has been in its phase."""
     subject, since = f"{answer['name']} is {answer['phase']}", format_duration(since_s)
     if not answer["waiting"]:
-        return [f"{subject} since {since}; it does not wait."]
+        because = _rows("because", [answer.get("reason", "")])
+        return [f"{subject} since {since}; it does not wait for room.", *because]
     if "position" not in answer:  # the planner could not be asked; only the stored reason is known
         return [f"{subject} since {since}.", *_rows("because", [answer.get("reason", "")])]
     place = f"position {answer['position']} of {answer.get('queue_length', 0)}"

@@ -276,7 +276,7 @@ class RemedyShape(TypedDict):
 
 
 class ExplainShape(TypedDict):
-    """Why a job waits. When `waiting` is false only the first five keys are there. `group_stands`
+    """Why a job waits. When `waiting` is false only the first six keys are there. `group_stands`
     says what its group holds, is guaranteed and may hold; `rule` which rule makes it wait."""
 
     name: str

@@ -165,6 +165,7 @@ def test_restarts_a_collective_job_as_a_gang_after_the_backoff():
     waiting = decided(spec, *down, now=T0 + 1)
     assert started(waiting) == []
     assert waiting.wake_after_s == pytest.approx(1.0)
+    assert waiting.status.reason == "exit 1 in trainer-1; all replicas start again 2s later"
     again = decided(spec, *down, now=T0 + 2)
     assert started(again) == ["trainer-0.2", "trainer-1.2"]
     assert again.status.phase == Phase.STARTING

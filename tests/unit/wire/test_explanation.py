@@ -81,15 +81,22 @@ def test_says_which_rule_and_how_its_group_stands() -> None:
     ]
 
 
-def test_a_job_that_does_not_wait_takes_one_line() -> None:
+def test_a_job_that_does_not_wait_for_room_says_what_else_there_is() -> None:
     answer: ExplainShape = {
         "name": "big",
         "id": "job-1",
         "phase": "Running",
         "since": "2026-11-15T07:52:45.120Z",
         "waiting": False,
+        "reason": "",
     }
-    assert explanation_lines(answer, 41) == ["big is Running since 41s; it does not wait."]
+    running = "big is Running since 41s; it does not wait for room."
+    assert explanation_lines(answer, 41) == [running]
+    answer["phase"], answer["reason"] = "Starting", "exit 4 in trainer-0; it starts again 4s later"
+    assert explanation_lines(answer, 41) == [
+        "big is Starting since 41s; it does not wait for room.",
+        "  because    exit 4 in trainer-0; it starts again 4s later",
+    ]
 
 
 def test_shows_the_stored_reason_when_the_planner_could_not_be_asked() -> None:

@@ -34,7 +34,7 @@ def explain(job_id: str) -> dict[str, Any]:
         "waiting": job["phase"] in _WAITING,
     }
     if not answer["waiting"]:
-        return answer
+        return {**answer, "reason": job["reason"]}
     process = here()
     engine = process.engines.engine(job["cluster"])
     within_s = process.configuration.engines.answer_within_s
