@@ -385,9 +385,6 @@ class Store:
         """Write a snapshot's files below `parts` of a tree."""
         self._snapshots.materialise(account_id, digest, tree, tuple(parts))
 
-    def forget_snapshot(self, account_id: int, digest: str) -> None:
-        self._snapshots.forget(account_id, digest)
-
     def sweep_blobs(self, unnamed_s: float = UNNAMED_S) -> int:
         """Remove blobs that no snapshot names; how many."""
         return self._snapshots.sweep(unnamed_s)

@@ -1,42 +1,26 @@
-"""The package stream: a folder of programs as one sequence of bytes with one digest.
+"""What a submitted folder may hold: every danger of a list of names, known in one place.
 
-    8 bytes   magic, `PCPKG\\0\\0\\1`
-    8 bytes   length of the manifest, big-endian
-    manifest  JSON {"files": [{"path", "size", "exec"}, ...], "dirs": [...]}
-    data      the bytes of every file, in the manifest's order
-
-The digest of a package is the SHA-256 of the whole stream in hex. The same folder always gives
-the same stream: entries are sorted by the UTF-8 bytes of their paths, `dirs` names only the
-directories nothing else implies, the JSON has one spelling. Packages were sent and kept like this
-before there were snapshots (`wire.snapshots`, which takes its rules of names from here); what is
-kept is still read, so that old jobs can be run again. This module is bytes in, values out, and
-trusts nothing it is given: a manifest that passes `parse_manifest` holds only relative NFC paths
-that can be created below any directory without leaving it and without two entries meeting.
+What passes `lone_directories` are relative NFC paths that can be created below any directory,
+without leaving it and without two entries meeting, few and small enough to be taken.
+`wire.snapshots` asks on both ends. Values in, values out: nothing here reads or writes a file.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
-import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from paddlecloud.core.errors import InvalidInput, TooLarge
 
-MAGIC = b"PCPKG\0\0\1"
-PREFIX_BYTES = len(MAGIC) + 8
 MAX_PATH_BYTES = 1024  # leaves room below the longest home
 MAX_PART_BYTES = 255
 MAX_DEPTH = 64
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
-
 
 class BadPackage(InvalidInput):
-    """The bytes are not a package, or a dangerous one."""
+    """The list is not one of a folder, or a dangerous one."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, field="package")
@@ -46,7 +30,6 @@ class BadPackage(InvalidInput):
 class Limits:
     """What a receiver is willing to take."""
 
-    max_manifest_bytes: int = 32 * 2**20
     max_entries: int = 100_000
     max_total_bytes: int = 64 * 2**30
 
@@ -54,132 +37,31 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 
 
-@dataclass(frozen=True, slots=True)
-class File:
-    path: str  # relative, "a/b.py"
-    size_bytes: int
-    executable: bool = False
+def lone_directories(
+    files: Sequence[tuple[str, int]], dirs: Iterable[str], limits: Limits = DEFAULT_LIMITS
+) -> tuple[str, ...]:
+    """Those of `dirs` that nothing else implies, sorted; `files` are (path, size in bytes).
 
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    files: tuple[File, ...] = ()
-    dirs: tuple[str, ...] = ()  # those no file lies in
-
-    @property
-    def total_bytes(self) -> int:
-        """The size of all files together: what follows the manifest."""
-        return sum(file.size_bytes for file in self.files)
-
-    @property
-    def all_dirs(self) -> tuple[str, ...]:
-        """Every directory to create, parents first."""
-        return tuple(sorted(_directories(self), key=_order))
-
-
-# --- writing ---------------------------------------------------------------------------------
-
-
-def make_manifest(files: Iterable[File], dirs: Iterable[str] = ()) -> Manifest:
-    """The one manifest of these entries, in whatever order they come. Checks everything."""
-    files = tuple(sorted(files, key=lambda file: _order(file.path)))
+    What lies in a directory implies it, be it a file or another directory. Raises for what cannot
+    or must not be made.
+    """
     given = set(dirs)
-    # What lies in a directory implies it, be it a file or another directory.
-    implied = _directories(Manifest((*files, *(File(path, 0) for path in given))))
-    manifest = Manifest(files, tuple(sorted(given - implied, key=_order)))
-    _check_manifest(manifest, DEFAULT_LIMITS)
-    return manifest
-
-
-def encode_header(manifest: Manifest) -> bytes:
-    """Magic, length and manifest: all of the stream before the files' own bytes."""
-    body = {
-        "files": [
-            {"path": file.path, "size": file.size_bytes, "exec": file.executable}
-            for file in manifest.files
-        ],
-        "dirs": list(manifest.dirs),
-    }
-    raw = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    return MAGIC + len(raw).to_bytes(8, "big") + raw
-
-
-# --- reading ---------------------------------------------------------------------------------
-
-
-def manifest_bytes(prefix: bytes, limits: Limits = DEFAULT_LIMITS) -> int:
-    """How long the manifest is, from the first `PREFIX_BYTES` bytes: ask before reading it."""
-    if len(prefix) < PREFIX_BYTES:
-        raise BadPackage("the package ends within its first bytes")
-    if prefix[: len(MAGIC)] != MAGIC:
-        raise BadPackage("this is not a package stream (wrong first bytes)")
-    size_bytes = int.from_bytes(prefix[len(MAGIC) : PREFIX_BYTES], "big")
-    if size_bytes > limits.max_manifest_bytes:
-        raise TooLarge(
-            f"the package's list of files has {size_bytes} bytes; "
-            f"at most {limits.max_manifest_bytes} are read",
-            field="package",
-        )
-    return size_bytes
-
-
-def parse_manifest(raw: bytes, limits: Limits = DEFAULT_LIMITS) -> Manifest:
-    """The manifest in these bytes, safe to act on."""
-    try:
-        body = json.loads(raw.decode())
-    except (ValueError, RecursionError):
-        raise BadPackage("the package's list of files is not JSON") from None
-    if not isinstance(body, dict) or set(body) != {"files", "dirs"}:
-        raise BadPackage("the package's list of files must have 'files' and 'dirs'")
-    files, dirs = body["files"], body["dirs"]
-    if not isinstance(files, list) or not isinstance(dirs, list):
-        raise BadPackage("'files' and 'dirs' of a package must be lists")
-    if not all(isinstance(path, str) for path in dirs):
-        raise BadPackage("'dirs' of a package must be texts")
-    manifest = Manifest(tuple(_parse_file(row) for row in files), tuple(dirs))
-    _check_manifest(manifest, limits)
-    return manifest
-
-
-def parse_header(data: bytes, limits: Limits = DEFAULT_LIMITS) -> tuple[Manifest, int]:
-    """The manifest at the start of `data`, and where the files' own bytes begin."""
-    end = PREFIX_BYTES + manifest_bytes(data[:PREFIX_BYTES], limits)
-    if len(data) < end:
-        raise BadPackage("the package ends within its list of files")
-    return parse_manifest(data[PREFIX_BYTES:end], limits), end
-
-
-def is_digest(text: str) -> bool:
-    return _DIGEST.fullmatch(text) is not None
-
-
-def _parse_file(row: Any) -> File:
-    if not isinstance(row, dict) or set(row) != {"path", "size", "exec"}:
-        raise BadPackage("a file of a package must have 'path', 'size' and 'exec'")
-    path, size_bytes, executable = row["path"], row["size"], row["exec"]
-    if (
-        not isinstance(path, str)
-        or not isinstance(size_bytes, int)
-        or isinstance(size_bytes, bool)
-        or not isinstance(executable, bool)
-    ):
-        raise BadPackage("a file of a package has a 'path', 'size' or 'exec' of the wrong type")
-    return File(path, size_bytes, executable)
-
-
-# --- every danger ----------------------------------------------------------------------------
-
-
-def _check_manifest(manifest: Manifest, limits: Limits) -> None:
-    paths = [file.path for file in manifest.files]
-    if len(paths) + len(manifest.dirs) > limits.max_entries:
-        raise _too_many(len(paths) + len(manifest.dirs), limits)
-    for path in (*paths, *manifest.dirs):
+    paths = sorted((path for path, _ in files), key=order)
+    if len(paths) + len(given) > limits.max_entries:
+        raise _too_many(len(paths) + len(given), limits)
+    for path in (*paths, *given):
         check_path(path)
-    _check_sizes(manifest, limits)
-    _check_order(paths)
-    _check_order(list(manifest.dirs))
-    _check_directories(manifest, limits)
+    _check_sizes(files, limits)
+    for before, after in itertools.pairwise(paths):
+        if before == after:
+            raise BadPackage(f"{after!r} is in the package twice")
+    implied = _parents((*paths, *given), at_most=limits.max_entries)
+    if len(implied | given) > limits.max_entries:  # few paths can ask for many directories
+        raise _too_many(len(implied | given), limits)
+    for path in paths:
+        if path in implied or path in given:
+            raise BadPackage(f"{path!r} is both a file and a directory")
+    return tuple(sorted(given - implied, key=order))
 
 
 def check_path(path: str) -> None:
@@ -207,35 +89,17 @@ def check_path(path: str) -> None:
             raise BadPackage(f"{shown!r}… has a name of more than {MAX_PART_BYTES} bytes")
 
 
-def _check_sizes(manifest: Manifest, limits: Limits) -> None:
-    for file in manifest.files:
-        if file.size_bytes < 0:
-            raise BadPackage(f"{file.path!r} has a negative size")
-    if manifest.total_bytes > limits.max_total_bytes:
+def _check_sizes(files: Sequence[tuple[str, int]], limits: Limits) -> None:
+    for path, size_bytes in files:
+        if size_bytes < 0:
+            raise BadPackage(f"{path!r} has a negative size")
+    total_bytes = sum(size_bytes for _, size_bytes in files)
+    if total_bytes > limits.max_total_bytes:
         raise TooLarge(
-            f"the package has {manifest.total_bytes} bytes; "
-            f"at most {limits.max_total_bytes} are taken",
+            f"the package has {total_bytes} bytes; at most {limits.max_total_bytes} are taken",
             hint="put data sets into your home with `paddlecloud pfs cp`, not into the package",
             field="package",
         )
-
-
-def _check_order(paths: list[str]) -> None:
-    for before, after in itertools.pairwise(paths):
-        if before == after:
-            raise BadPackage(f"{after!r} is in the package twice")
-        if _order(before) > _order(after):
-            raise BadPackage("the package's list of files is not sorted")
-
-
-def _check_directories(manifest: Manifest, limits: Limits) -> None:
-    """No file where a directory must be, and few paths cannot ask for millions of directories."""
-    directories = _directories(manifest, at_most=limits.max_entries)
-    if len(directories) > limits.max_entries:
-        raise _too_many(len(directories), limits)
-    for file in manifest.files:
-        if file.path in directories:
-            raise BadPackage(f"{file.path!r} is both a file and a directory")
 
 
 def _too_many(count: int, limits: Limits) -> TooLarge:
@@ -246,18 +110,19 @@ def _too_many(count: int, limits: Limits) -> TooLarge:
     )
 
 
-def _order(path: str) -> bytes:
+def order(path: str) -> bytes:
+    """What both ends sort by: the same on every platform."""
     return path.encode("utf-8", "surrogatepass")
 
 
-def _directories(manifest: Manifest, at_most: int | None = None) -> set[str]:
-    """Every directory the entries need, their parents included; stops soon after `at_most`."""
-    found = set(manifest.dirs)
-    for path in (*manifest.dirs, *(file.path for file in manifest.files)):
+def _parents(paths: Collection[str], at_most: int) -> set[str]:
+    """Every directory these lie in; stops soon after `at_most`."""
+    found: set[str] = set()
+    for path in paths:
         parent = path.rpartition("/")[0]
         while parent and parent not in found:
             found.add(parent)
             parent = parent.rpartition("/")[0]
-        if at_most is not None and len(found) > at_most:
+        if len(found) > at_most:
             break
     return found

@@ -3,8 +3,8 @@
 Both ends make the same text of the same folder: one JSON line per entry, sorted by the UTF-8 bytes
 of the path, `["a/b.py",120,false,"<digest>"]` for a file and `["empty"]` for a directory that
 nothing else implies. The snapshot's digest is the BLAKE3 of that text. The SDK makes and sends it
-(whole, or as the difference from one the server has), the store keeps it. Like a package's
-manifest, what passes here can be created below any directory without leaving it.
+(whole, or as the difference from one the server has), the store keeps it. What passes here can be
+created below any directory without leaving it (`wire.package` has the rules).
 """
 
 from __future__ import annotations
@@ -66,23 +66,20 @@ class Wish:
 
 def make(files: Iterable[File], dirs: Iterable[str] = ()) -> Snapshot:
     """The one snapshot of these entries, in whatever order they come. Checks everything."""
-    kept = sorted(files, key=lambda file: _order(file.path))
+    kept = sorted(files, key=lambda file: package.order(file.path))
     for file in kept:
         if not is_digest(file.digest):
             raise InvalidInput(f"{file.path!r} has no digest of 64 hex digits", field="files")
-    # The rules of a package are the rules here: one place that knows every danger.
-    manifest = package.make_manifest(
-        (package.File(file.path, file.size_bytes, file.executable) for file in kept), dirs
-    )
-    return Snapshot(tuple(kept), manifest.dirs)
+    lone = package.lone_directories([(file.path, file.size_bytes) for file in kept], dirs)
+    return Snapshot(tuple(kept), lone)
 
 
 def encode(snapshot: Snapshot) -> bytes:
     """The canonical text."""
     rows: list[tuple[bytes, list[Any]]] = [
-        (_order(file.path), file.to_json()) for file in snapshot.files
+        (package.order(file.path), file.to_json()) for file in snapshot.files
     ]
-    rows += [(_order(path), [path]) for path in snapshot.dirs]
+    rows += [(package.order(path), [path]) for path in snapshot.dirs]
     rows.sort()
     lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for _, row in rows)
     return "".join(line + "\n" for line in lines).encode()
@@ -181,7 +178,3 @@ def _texts(value: Any, field: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise InvalidInput("must be a list of texts", field=field)
     return tuple(value)
-
-
-def _order(path: str) -> bytes:
-    return path.encode("utf-8", "surrogatepass")

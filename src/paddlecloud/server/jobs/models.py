@@ -150,24 +150,6 @@ class Event(models.Model):
         return f"{self.reason}: {self.message}"
 
 
-class Package(models.Model):
-    """A pinned snapshot of a submitted folder, kept per account (never shared: no oracle)."""
-
-    account = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="packages"
-    )
-    digest = models.CharField(max_length=64)
-    files = models.IntegerField()
-    size_bytes = models.BigIntegerField()
-    created_at = models.FloatField()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["account", "digest"], name="one_package")]
-
-    def __str__(self) -> str:
-        return self.digest
-
-
 class Algorithm(models.Model):
     """An experiment that jobs belong to. Its owner and the members of its group may use it."""
 

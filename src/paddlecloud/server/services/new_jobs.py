@@ -5,12 +5,10 @@ Called inside `writing()` by `submitting` and `finding`. It checks nothing.
 
 from __future__ import annotations
 
-from typing import Any
-
 from paddlecloud.core import jobspec
-from paddlecloud.core.jobspec import JobSpec, Role
+from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.core.phases import Phase
-from paddlecloud.core.resources import format_cpu, format_memory
+from paddlecloud.forms import rest_v1
 from paddlecloud.server.accounts.models import Account
 from paddlecloud.server.exchange import encode
 from paddlecloud.server.jobs.models import Event, Job, Run
@@ -27,7 +25,7 @@ def row_of(spec: JobSpec, job_id: str, account: Account, submitted_at: float) ->
         cluster=spec.cluster,
         name=spec.name,
         spec=encode(jobspec.to_json(spec)).decode(),
-        wish_v1=encode(wish_v1(spec)).decode(),
+        wish_v1=encode(rest_v1.render_listed(spec)).decode(),
         phase=Phase.SUBMITTED.value,
         counts=first_counts(spec),
         max_restarts=spec.restart.max_restarts,
@@ -64,28 +62,6 @@ def insert(job: Job, spec: JobSpec) -> None:
         submitted_at=job.submitted_at,
     )
     sharing.share(job, spec)
-
-
-def wish_v1(spec: JobSpec) -> dict[str, Any]:
-    """An entry of seed 004's job list."""
-    trainer, servers = spec.trainers, spec.role(Role.PSERVER)
-
-    def cpu(milli: int) -> int | str:
-        return milli // 1000 if milli % 1000 == 0 else format_cpu(milli)
-
-    return {
-        "name": spec.name,
-        "job_package": spec.package,
-        "parallelism": trainer.replicas,
-        "cpu": cpu(trainer.resources.cpu_milli),
-        "gpu": trainer.resources.gpu,
-        "memory": format_memory(trainer.resources.memory_bytes),
-        "pservers": servers.replicas if servers else 0,
-        "pscpu": cpu(servers.resources.cpu_milli) if servers else 0,
-        "psmemory": format_memory(servers.resources.memory_bytes) if servers else "0",
-        "topology": spec.topology,
-        "entry": spec.entry,
-    }
 
 
 def first_counts(spec: JobSpec) -> str:

@@ -3,8 +3,7 @@
 A package is named by the digest of its snapshot in the caller's own store (`pfs.snapshots`, filled
 by the file server); this reads it, has it written into a job's folder, and forgets it when no job
 names it any more. Accounts never share one, so that nobody can learn what others have by asking for
-a digest. Jobs of earlier versions were submitted as one stream per package, kept in `packages/`:
-those streams are still read, for `rerun`, and removed with the last job that names them.
+a digest.
 """
 
 from __future__ import annotations
@@ -19,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 from paddlecloud.core.errors import InvalidInput, NotFound, TooLarge
 from paddlecloud.pfs.diskstore import Tree
 from paddlecloud.server.database import forget_broken_connection
-from paddlecloud.server.jobs.models import Job, Package
+from paddlecloud.server.jobs.models import Job
 from paddlecloud.server.process import here
-from paddlecloud.wire import package
 from paddlecloud.wire.digests import is_digest
 
 if TYPE_CHECKING:
@@ -61,7 +59,7 @@ def find(account_id: int, digest: str) -> dict[str, Any] | None:
     try:
         snapshot = _snapshots().get(account_id, digest)
     except NotFound:
-        return _find_stream(account_id, digest)
+        return None
     return {"digest": digest, "files": len(snapshot.files), "bytes": snapshot.total_bytes}
 
 
@@ -72,7 +70,7 @@ def exists(account_id: int, digest: str) -> bool:
         try:
             os.utime(_snapshot_path(account_id, digest))
         except FileNotFoundError:
-            return _stream_path(account_id, digest).exists()
+            return False
     return True
 
 
@@ -96,16 +94,9 @@ def check(account_id: int, digest: str) -> None:
 
 def fill(account_id: int, digest: str, tree: Tree, parts: tuple[str, ...]) -> None:
     """Write its files below `parts`; every byte is compared with its digest on the way."""
-    if _snapshot_path(account_id, digest).exists():
-        _snapshots().materialise(account_id, digest, tree, parts)
-        return
-    from paddlecloud.pfs.unpack import unpack
-
-    try:
-        with _stream_path(account_id, digest).open("rb") as stream:
-            unpack(stream, tree, parts, _stream_limits())
-    except FileNotFoundError:
-        raise NotFound("its package is no longer kept", hint="submit it again") from None
+    if not _snapshot_path(account_id, digest).exists():
+        raise NotFound("its package is no longer kept", hint="submit it again")
+    _snapshots().materialise(account_id, digest, tree, parts)
 
 
 # --- forgetting ------------------------------------------------------------------------------
@@ -138,7 +129,7 @@ def _forget(account_id: int, digest: str, before: float) -> bool:
             if _snapshot_path(account_id, digest).stat().st_mtime >= before:
                 return False
         except FileNotFoundError:
-            return _forget_stream(account_id, digest, before)
+            return False
         _snapshots().forget(account_id, digest)
     return True
 
@@ -158,30 +149,3 @@ def keep_tidy() -> None:
                 forget_broken_connection()
 
     threading.Thread(target=work, name="packages", daemon=True).start()
-
-
-# --- as it was before snapshots --------------------------------------------------------------
-
-
-def _stream_path(account_id: int, digest: str) -> Path:
-    return here().state_dir / "packages" / str(account_id) / f"{digest}.pkg"
-
-
-def _stream_limits() -> package.Limits:
-    own = here().configuration.limits
-    return package.Limits(max_entries=own.package_files, max_total_bytes=own.package_bytes)
-
-
-def _find_stream(account_id: int, digest: str) -> dict[str, Any] | None:
-    row = Package.objects.filter(account_id=account_id, digest=digest).first()
-    if row is None or not _stream_path(account_id, digest).exists():
-        return None
-    return {"digest": row.digest, "files": row.files, "bytes": row.size_bytes}
-
-
-def _forget_stream(account_id: int, digest: str, before: float) -> bool:
-    old = Package.objects.filter(account_id=account_id, digest=digest, created_at__lt=before)
-    if not old.delete()[0]:
-        return False
-    _stream_path(account_id, digest).unlink(missing_ok=True)
-    return True
