@@ -13,7 +13,7 @@ from paddlecloud.core.observed import EndCause
 from paddlecloud.core.resources import Resources
 from paddlecloud.engines.local import cgroups, hierarchies
 from paddlecloud.engines.local.cgroups import SHIM_BYTES, Cgroups, cpu_shares, cpu_weight
-from tests.engines.local.bench import HELD, Bench, a_mark, processes_with, until
+from tests.engines.local.bench import EVERY_WAY, HELD, Bench, a_mark, processes_with, until
 
 MIB = 2**20
 HOG = "block = bytearray(400 * 2**20)\nprint('got it', flush=True)\n"
@@ -157,6 +157,16 @@ def test_the_program_and_its_children_are_in_the_group(make_bench, way: str):
         assert len(inside) >= 2
 
 
+@pytest.mark.parametrize("way", EVERY_WAY)
+def test_a_program_that_cannot_be_held_to_its_limits_is_not_started(
+    make_bench, monkeypatch: pytest.MonkeyPatch, way: str
+):
+    monkeypatch.setattr(Cgroups, "entrances", lambda self, group: [Path("/dev/full")])
+    end = (bench := make_bench(way)).exit_of(bench.start("echo ran"))
+    assert end.cause == EndCause.START_FAILED
+    assert end.message == "cannot enter its cgroups: No space left on device"
+
+
 @pytest.mark.needs("cgroup")
 @pytest.mark.parametrize("way", HELD)
 def test_groups_are_gone_when_the_attempt_is(make_bench, way: str):
@@ -214,6 +224,22 @@ def test_version_2_gets_its_own_words_for_the_same_limits(tree: Path):
     }
 
 
+def test_a_process_enters_by_itself_where_that_costs_the_kernel_nothing(tree: Path):
+    parents = {"memory": tree / "memory", "cpu": tree / "cpu"}
+    first, second = (Cgroups(parents, version, "ours", 99) for version in (1, 2))
+    group = first.planned("x")
+    assert group is not None
+    for path in group.dirs:
+        path.mkdir(parents=True)
+        (path / "cgroup.procs").touch()
+    assert first.entrances(group) == [tree / "memory/ours.x/tasks", tree / "cpu/ours.x/tasks"]
+    first.put_in(group, 17)
+    assert [(path / "cgroup.procs").read_text() for path in group.dirs] == ["", ""]
+    assert second.entrances(group) == []
+    second.put_in(group, 17)
+    assert [(path / "cgroup.procs").read_text() for path in group.dirs] == ["17", "17"]
+
+
 def test_version_2_counts_its_out_of_memory_kills(tree: Path):
     group = cgroups.Group((tree,))
     assert group.out_of_memory_kills() == 0
@@ -248,7 +274,7 @@ class FakeVersion2:
         self.enterable: set[Path] = set()
         monkeypatch.setattr(hierarchies, "mounts", lambda: [(str(root), "cgroup2", {"rw"})])
         monkeypatch.setattr(hierarchies, "own_groups", lambda: {"": own})
-        monkeypatch.setattr(cgroups, "_can_enter", lambda p: p.parent in self.enterable)
+        monkeypatch.setattr(cgroups, "_can_enter", lambda p: p.parent.parent in self.enterable)
 
     def add(self, path: str, offered: str, handed_down: str, *, enterable: bool) -> Path:
         group = self.root / path

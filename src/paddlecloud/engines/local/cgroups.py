@@ -21,6 +21,8 @@ from paddlecloud.engines.local import hierarchies
 
 SHIM_BYTES = 4 * 2**20  # what our own shim takes of a group: the program gets its memory in full
 _CONTROLLERS = ("memory", "cpu", "pids")
+_ENTRANCE = "cgroup.procs"
+_OWN_ENTRANCE = "tasks"  # version 1: for a single thread
 
 
 def _write(path: Path, text: str | int) -> None:
@@ -56,11 +58,6 @@ class Group:
     """The groups of one attempt: one directory per hierarchy."""
 
     dirs: tuple[Path, ...]
-
-    def enter(self, pid: int) -> None:
-        """Put a process in; what it begets from then on is in too."""
-        for path in self.dirs:
-            _write(path / "cgroup.procs", pid)
 
     def pids(self) -> set[int]:
         """Who is in: the same processes in every hierarchy."""
@@ -141,6 +138,20 @@ class Cgroups:
                 if path.exists():
                     _write(path, value)
 
+    def entrances(self, group: Group | None) -> list[Path]:
+        """Files through which a process of one thread puts itself in, with all it begets later.
+
+        Only version 1 has them. There to put another process in takes the kernel some 12 ms,
+        and it holds up whoever else enters meanwhile.
+        """
+        return [path / _OWN_ENTRANCE for path in group.dirs] if group and self._version == 1 else []
+
+    def put_in(self, group: Group, pid: int) -> None:
+        """Put a process in that cannot enter by itself; what it begets from then on is in too."""
+        if self._version != 1:
+            for path in group.dirs:
+                _write(path / _ENTRANCE, pid)
+
     def _settings(self, controller: str, resources: Resources) -> Iterable[tuple[str, int]]:
         memory, cpu = resources.memory_bytes, resources.cpu_milli
         if memory:
@@ -167,13 +178,13 @@ class Cgroups:
                         os.rmdir(path)
 
 
-def _can_enter(path: Path) -> bool:
+def _can_enter(entrance: Path) -> bool:
     """Ask the kernel, not the permission bits: a process really moves."""
-    command = ["/bin/sh", "-c", 'echo 0 > "$1"', "sh", str(path / "cgroup.procs")]
+    command = ["/bin/sh", "-c", 'echo 0 > "$1"', "sh", str(entrance)]
     return subprocess.run(command, capture_output=True).returncode == 0
 
 
-def _is_usable(parent: Path, prefix: str) -> bool:
+def _is_usable(parent: Path, prefix: str, entrance: str) -> bool:
     """Whether a group may be made below `parent` and a process put into it."""
     probe = parent / f"{prefix}.probe-{os.getpid()}"
     try:
@@ -181,7 +192,7 @@ def _is_usable(parent: Path, prefix: str) -> bool:
     except OSError:
         return False
     try:
-        return _can_enter(probe)
+        return _can_enter(probe / entrance)
     finally:
         os.rmdir(probe)
 
@@ -192,7 +203,7 @@ def _find_version_1(prefix: str) -> dict[str, Path]:
         path = hierarchies.own_path(controller, "cgroup")
         # Our own group, so that limits on us hold for our replicas; else the top.
         for parent in (path[0], path[-1]) if path else ():
-            if controller not in parents and _is_usable(parent, prefix):
+            if controller not in parents and _is_usable(parent, prefix, _OWN_ENTRANCE):
                 parents[controller] = parent
     return parents
 
@@ -220,7 +231,7 @@ def _find_version_2(prefix: str) -> dict[str, Path]:
             controllers = _handed_down(parent, is_top=parent == path[-1])
         except OSError:
             continue
-        if len(controllers) > len(best) and _is_usable(parent, prefix):
+        if len(controllers) > len(best) and _is_usable(parent, prefix, _ENTRANCE):
             best = dict.fromkeys(controllers, parent)
     return best
 

@@ -115,6 +115,7 @@ class Keeper:
             kept.dir,
             kept.cookie,
             data_limit_bytes=0 if self._cgroups.controls_memory else kept.memory_bytes,
+            entrances=self._cgroups.entrances(kept.group),
             has_gpus=self._has_gpus,
         )
         kept.shim_fd, kept.info_fd = spawned.shim_fd, spawned.info_fd
@@ -149,7 +150,7 @@ class Keeper:
             kept.dir.write_process(kept.process, shim)
             kept.shim = shim
             if kept.group is not None:
-                kept.group.enter(shim.pid)
+                self._cgroups.put_in(kept.group, shim.pid)
             self._watcher.watch(kept.shim_fd, lambda: self._on_word(kept))
             os.write(kept.shim_fd, GO)
         except OSError:

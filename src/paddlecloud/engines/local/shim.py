@@ -73,12 +73,13 @@ class Plan:
 
     def __init__(self, data: bytes) -> None:
         fields = data.split(b"\0")
-        flags, uid, data_limit = fields[:3]
+        flags, uid, data_limit, entrances = fields[:4]
         self.subreaper = FLAG_SUBREAPER in flags
         self.uid = int(uid) if uid else None
         self.data_limit_bytes = int(data_limit)
-        self.workdir, self.entry = fields[3:5]
-        self.env = dict(pair.split(b"=", 1) for pair in fields[5:] if pair)
+        self.entrances = [int(fd) for fd in entrances.split()]
+        self.workdir, self.entry = fields[4:6]
+        self.env = dict(pair.split(b"=", 1) for pair in fields[6:] if pair)
 
 
 class Kernel:
@@ -121,6 +122,21 @@ def drop_privileges(kernel: Kernel, uid: "int | None") -> None:
         posix.setresgid(uid, uid, uid)
         posix.setresuid(uid, uid, uid)
     kernel.drop_capabilities()
+
+
+def enter_groups(entrances: "list[int]") -> None:
+    """Put ourselves where we are held to our limits, and with us whatever we start.
+
+    A thread that moves itself costs the kernel nothing; were the platform to move us, it would
+    wait for every core to have done something else, some 12 ms.
+    """
+    try:
+        for fd in entrances:
+            posix.write(fd, b"0")
+            posix.close(fd)
+    except OSError as error:
+        record("startfail", f"cannot enter its cgroups: {error.strerror}")
+        posix._exit(70)
 
 
 def limit_data(size_bytes: int) -> None:
@@ -299,6 +315,7 @@ def main() -> None:
         kernel.prctl(PR_SET_CHILD_SUBREAPER, 1)
     if not posix.read(PLATFORM_FD, 1):
         posix._exit(0)  # the platform died before it wrote down who we are: we never were
+    enter_groups(plan.entrances)
     relay = None if plan.subreaper else Relay()
     record("ready", time.time())
     failure, failure_end = posix.pipe2(posix.O_CLOEXEC)  # type: ignore[attr-defined,unused-ignore]

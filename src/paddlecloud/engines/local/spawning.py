@@ -16,7 +16,7 @@ import py_compile
 import signal
 import socket
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,11 +76,16 @@ def compile_shim(state_dir: Path) -> Path:
 
 
 def encode_plan(
-    flags: bytes, uid: int | None, data_limit_bytes: int, workdir: str, entry: str
+    flags: bytes,
+    uid: int | None,
+    data_limit_bytes: int,
+    entrances: Iterable[int],
+    workdir: str,
+    entry: str,
 ) -> bytes:
     """All of the plan but the environment, in the order `shim.Plan` reads."""
     user = "" if uid is None else str(uid)
-    words = (user, str(data_limit_bytes), workdir, entry)
+    words = (user, str(data_limit_bytes), " ".join(map(str, entrances)), workdir, entry)
     return b"\0".join((flags, *(os.fsencode(word) for word in words)))
 
 
@@ -89,6 +94,12 @@ def encode_env(env: Mapping[str, str]) -> bytes:
         if not name or "=" in name or "\0" in name + value:
             raise CannotStart(f"the environment variable {name!r} cannot be set")
     return b"\0".join(os.fsencode(f"{name}={value}") for name, value in env.items())
+
+
+def _opened(stack: ExitStack, path: str | Path, flags: int, mode: int = 0o600) -> int:
+    fd = os.open(path, flags | os.O_CLOEXEC, mode)
+    stack.callback(os.close, fd)
+    return fd
 
 
 def _memory_file(stack: ExitStack, name: str, data: bytes) -> int:
@@ -233,28 +244,36 @@ class Spawner:
         cookie: str,
         *,
         data_limit_bytes: int,
+        entrances: Sequence[Path],
         has_gpus: bool,
     ) -> Spawned:
         """Start all but the program itself, which waits for GO.
 
-        The status file is locked until the last process that could write it ends.
+        Through `entrances` the shim then puts itself into its cgroups. The status file is locked
+        until the last process that could write it ends.
         """
         self._check_workdir(launch)
         runtime = self._runtime(launch)
         self._prepare_files(launch, attempt)
         view = self.view(launch, attempt)
         flags = b"" if self._sandbox else shim.FLAG_SUBREAPER
-        plan = encode_plan(flags, launch.uid, data_limit_bytes, view.workdir, launch.entry)
         env = self.environment(launch, view, runtime, cookie, has_gpus)
+        numbers = itertools.count(shim.FREE_FD)
         with ExitStack() as stack, ExitStack() as ours:
             fds = self._descriptors(stack, attempt)
+            doors = {next(numbers): _opened(stack, path, os.O_WRONLY) for path in entrances}
+            fds |= doors
+            plan = encode_plan(
+                flags, launch.uid, data_limit_bytes, doors, view.workdir, launch.entry
+            )
             fds[shim.PLAN_FD] = _memory_file(stack, "plan", plan + b"\0" + encode_env(env))
             shim_fd, fds[shim.PLATFORM_FD] = _socket_pair(stack, ours)
             info_fd = -1
             argv = [str(shim_interpreter()[0]), "-I", "-S", str(self._shim_file)]
             if self._sandbox is not None:
                 info_fd, there = _pipe(stack, ours)
-                argv = self._wrap(stack, launch, attempt, runtime, fds, (info_fd, there))
+                pipe = (info_fd, there)
+                argv = self._wrap(stack, launch, attempt, runtime, fds, numbers, pipe)
             try:
                 pid = _start(argv, {COOKIE: cookie}, fds)
             except OSError as error:
@@ -263,17 +282,12 @@ class Spawner:
         return Spawned(pid, shim_fd, info_fd)
 
     def _descriptors(self, stack: ExitStack, attempt: AttemptDir) -> dict[int, int]:
-        def opened(path: str | Path, flags: int, mode: int = 0o600) -> int:
-            fd = os.open(path, flags | os.O_CLOEXEC, mode)
-            stack.callback(os.close, fd)
-            return fd
-
         append = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        status = opened(attempt.status, append)
+        status = _opened(stack, attempt.status, append)
         fcntl.flock(status, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        null = opened("/dev/null", os.O_RDWR)
+        null = _opened(stack, "/dev/null", os.O_RDWR)
         # Read-only for whoever opens it later: `echo lost > /dev/stderr` must not empty the log.
-        log = opened(attempt.log, append, 0o400)
+        log = _opened(stack, attempt.log, append, 0o400)
         return {0: null, 1: null, shim.STATUS_FD: status, shim.LOG_FD: log}
 
     def _wrap(
@@ -283,11 +297,11 @@ class Spawner:
         attempt: AttemptDir,
         runtime: Runtime,
         fds: dict[int, int],
+        numbers: Iterator[int],
         info_pipe: tuple[int, int],
     ) -> list[str]:
         """The command that makes the sandbox with the shim in it; adds what it reads to `fds`."""
         assert self._sandbox is not None
-        numbers = itertools.count(shim.FREE_FD)
         arguments = self._sandbox.arguments(launch, attempt, runtime)
         for place, text in self._sandbox.contents(launch).items():
             number = next(numbers)
