@@ -197,6 +197,8 @@ class LocalEngine:
             ):
                 self._set_grant(record, grant)
                 self._reconcile(job_id)
+                # Only now: whoever reads along is not to take the core from what is being started.
+                self._store.notify()
 
     def _is_worth_telling(self, job_id: str, decided: Plan) -> bool:
         """Whether a waiting job's new sentence is stored.
@@ -216,30 +218,29 @@ class LocalEngine:
             self._preempt(record, grant)
             return
         if grant.trainers == 0 or record.grant.trainers:
-            self._store.set_grant(job_id, grant)
-            if not record.grant.reason and grant.reason:
-                self._store.tell(record.job, [Event("Queued", grant.reason)])
+            is_new = not record.grant.reason and grant.reason
+            event = Event("Queued", grant.reason) if is_new else None
+            self._store.set_grant(job_id, grant, event=event)
             return
         cards = assign_gpus(record, grant.trainers, self._free_gpus())
         if cards is None:  # the planner counted cards that the machine has lost
             why = "waits for GPUs: fewer are free than the machine said it has"
-            self._store.set_grant(job_id, Grant(0, why))
-            self._store.tell(record.job, [Event("Queued", why, Severity.WARNING)])
+            event = Event("Queued", why, Severity.WARNING)
+            self._store.set_grant(job_id, Grant(0, why), event=event)
             return
-        base = self._store.next_network(spec.replicas_at(spec.trainers.max_replicas))
-        self._store.set_grant(job_id, grant, base, cards)
         count = spec.replicas_at(grant.trainers)
         trainers = f"{grant.trainers} trainer{'s' if grant.trainers > 1 else ''}"
         words = f"starts with {trainers}" + (f", {count} replicas in all" if count > 1 else "")
         if record.preempted:  # an equal event would not be told again
             words += f" (after preemption {record.preempted.times})"
-        self._store.tell(record.job, [Event("Admitted", words)])
+        base = self._store.next_network(spec.replicas_at(spec.trainers.max_replicas))
+        self._store.set_grant(job_id, grant, base, cards, Event("Admitted", words))
 
     def _preempt(self, record: RunRecord, grant: Grant) -> None:
         noted = self._store.preempt(record.job.job_id, grant, time.time())
         again = f" (preemption {noted.times})" if noted.times > 1 else ""
         words = f"{grant.reason}; it goes back to the queue with its age{again}"
-        self._store.tell(record.job, [Event("Preempted", words, Severity.WARNING)])
+        self._store.tell(record.job, Event("Preempted", words, Severity.WARNING))
 
     def _free_gpus(self) -> list[int]:
         held = {

@@ -135,7 +135,9 @@ class Store:
         grant: Grant,
         network_base: int | None = None,
         gpus: Mapping[str, list[int]] | None = None,
+        event: Event | None = None,
     ) -> None:
+        """Both or neither: what was granted, and the event that tells of it (see `tell`)."""
         with self._transaction() as db:
             record = self._live[job_id]
             grant = replace(grant, revision=record.grant.revision + 1)
@@ -154,6 +156,7 @@ class Store:
                     record.job.run,
                 ),
             )
+            self._log.tell_events(job_id, record.job.run, [event] if event else [])
             self._live[job_id] = replace(record, grant=grant)
             self._networks[job_id] = base
             self._gpus[job_id] = cards
@@ -255,11 +258,14 @@ class Store:
         if changed or told:
             self._log.notify()
 
-    def tell(self, job: JobRun, events: Sequence[Event]) -> None:
+    def tell(self, job: JobRun, event: Event) -> None:
+        """Watchers hear of it with what comes next, or when they are called by `notify`."""
         with self._transaction():
-            told = self._log.tell_events(job.job_id, job.run, events)
-        if told:
-            self._log.notify()
+            self._log.tell_events(job.job_id, job.run, [event])
+
+    def notify(self) -> None:
+        """Call watchers, whatever there is to tell."""
+        self._log.notify()
 
     def changes(self, after: int, timeout_s: float, limit: int = 1000) -> list[Change]:
         """Changes past `after`; waits up to `timeout_s` when there are none."""

@@ -68,8 +68,8 @@ def test_tells_an_event_once_per_run(store):
     store.add(a_job())
     record = store.live_run("job-1")
     for _ in range(2):
-        store.tell(record.job, [Event("Queued", "waits")])
-    store.tell(a_job(run=2), [Event("Queued", "waits")])
+        store.tell(record.job, Event("Queued", "waits"))
+    store.tell(a_job(run=2), Event("Queued", "waits"))
     assert [(c.run, c.event.reason) for c in store.changes(0, 0)] == [(1, "Queued"), (2, "Queued")]
 
 
@@ -102,9 +102,20 @@ def test_wakes_a_watcher(store):
     got: list = []
     watcher = threading.Thread(target=lambda: got.extend(store.changes(0, 30)))
     watcher.start()
-    store.tell(a_job(), [Event("Queued", "waits")])
+    store.tell(a_job(), Event("Queued", "waits"))
+    store.notify()
     watcher.join(10)
     assert got[0].event.message == "waits"
+
+
+def test_writes_a_grant_and_its_event_together(store, monkeypatch):
+    store.add(a_job())
+    store.set_grant("job-1", Grant(2), 9, {}, Event("Admitted", "starts with 2 trainers"))
+    assert [c.event.message for c in store.changes(0, 0)] == ["starts with 2 trainers"]
+    monkeypatch.setattr(store._log, "tell_events", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        store.set_grant("job-1", Grant(0, "later"), event=Event("Queued", "later"))
+    assert store.live_run("job-1").grant.trainers == 2
 
 
 def test_closing_frees_a_watcher(store):
@@ -130,7 +141,7 @@ def test_rotates_addresses(store):
 
 def test_forgets_a_deleted_job_wholly(store):
     store.add(a_job())
-    store.tell(a_job(), [Event("Queued", "waits")])
+    store.tell(a_job(), Event("Queued", "waits"))
     store.forget_when_ended("job-1")
     assert store.is_to_forget("job-1")
     store.forget("job-1")
