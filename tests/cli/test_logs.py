@@ -140,11 +140,15 @@ def test_kill_goes_on_after_a_job_that_is_not_there(server: ScriptedServer, run:
     assert done.code == 4
 
 
-def test_the_log_of_a_job_that_waits_says_that_it_does(server: ScriptedServer, run: Run) -> None:
+@pytest.mark.parametrize("words", [(), ("-f",)])
+def test_the_log_of_a_job_that_waits_says_that_it_does(
+    server: ScriptedServer, run: Run, words: tuple[str, ...]
+) -> None:
     waiting = job(phase="Queued", reason="waits for 2 cpu", started_at=None)
     server.routes["GET /api/v2/jobs/wide-deep"] = Answer(waiting)
     server.routes[f"GET /api/v2/jobs/{ID}/replicas"] = Answer({"items": []})
-    done = run("logs", "wide-deep")
+    server.routes[f"GET /api/v2/jobs/{ID}/logs"] = Answer(b'{"end": true, "phase": "Killed"}\n')
+    done = run("logs", *words, "wide-deep")
     assert (done.out, done.code) == ("", 0)
     assert done.err == (
         "nothing of wide-deep has run; it is Queued: waits for 2 cpu"

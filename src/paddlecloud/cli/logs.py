@@ -48,13 +48,13 @@ def run(session: Session) -> int:
     worker = _short_name(session.parsed.text("w"), job["name"])
     if worker and worker not in [_short(r) for r in replicas]:
         raise _no_such_worker(worker, job["name"], replicas)
+    if not replicas:
+        _say_why_empty(session, job)
     if session.parsed.switch("f"):
         return _follow(session, job, run_number, worker)
     if worker:
         _write(session, job, run_number, worker)
         return 0
-    if not replicas:
-        _say_why_empty(session, job)
     if is_latest:
         pods = [(pod_status(r), r["address"]) for r in replicas]
         session.say(f"running pod list:  {pods}")
