@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from paddlecloud.pfs import page_cache
 from paddlecloud.wire.digests import LEAF_BYTES
 from tests.pfs.calls import PFS, ask, batch, begin, content, put, stream
 from tests.pfs.running import FakeCloud, Running
@@ -72,3 +73,33 @@ def test_a_bit_that_the_disk_lost_is_found_and_healed(running: Running, disk: Pa
     assert put(alice, path, data).status == 200
     assert ask(alice, "entry", path, verify=1).json["digest"] == digest
     assert content(alice, path).body == data
+
+
+def test_a_large_file_stays_in_memory_from_its_second_reader_on(
+    tmp_path: Path, cloud: FakeCloud
+) -> None:
+    size_bytes = page_cache.LARGE_BYTES
+    with little_disk(tmp_path, size_bytes + (64 << 20)) as disk:
+        running = Running(disk / "root", cloud.url).start()
+        alice, stored = running.as_user(), running.home() / "large"
+        put(alice, f"{HOME}/small", b"makes the home")
+        with stored.open("wb", buffering=0) as file:
+            for _ in range(size_bytes >> 20):
+                file.write(b"0123456789abcdef" * (1 << 16))
+            os.fsync(file.fileno())
+            page_cache.let_go(file.fileno())
+        assert not _is_held(stored)
+        for is_kept in (False, True):
+            fetched = content(alice, f"{HOME}/large")
+            assert (fetched.status, len(fetched.body)) == (200, size_bytes)
+            assert _is_held(stored) is is_kept
+        running.stop()
+
+
+def _is_held(path: Path) -> bool:
+    """Of the first half: the last bytes may still be on their way to the reader."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return page_cache.is_held(fd, 0, os.fstat(fd).st_size // 2)
+    finally:
+        os.close(fd)

@@ -15,6 +15,7 @@ from paddlecloud.core.errors import (
     NotFound,
 )
 from paddlecloud.sdk.pfs import Files
+from paddlecloud.sdk.transfers import page_cache
 from paddlecloud.sdk.transfers.events import Event, Moved, Note
 from paddlecloud.wire.digests import LEAF_BYTES
 from tests.pfs.sdk_fixtures import (
@@ -85,6 +86,29 @@ def test_only_the_changed_parts_of_a_large_file_travel(
     assert summary.sent_bytes == LEAF_BYTES + 108
     assert (tmp_path / "back").read_bytes() == data
     assert [p.name for p in tmp_path.iterdir() if p.name.endswith("pfs-part")] == []
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_only_a_large_download_is_let_go_behind_itself(
+    files: Files,
+    base: str,
+    stored: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_large: bool,
+) -> None:
+    data = random.Random(3).randbytes(5 * LEAF_BYTES)
+    (stored / "large").write_bytes(data)
+    monkeypatch.setattr(page_cache, "LARGE_BYTES", len(data) + (not is_large))
+    monkeypatch.setattr(page_cache, "STEP_BYTES", LEAF_BYTES)
+    let_go: list[tuple[int, int]] = []
+    monkeypatch.setattr(
+        os, "posix_fadvise", lambda fd, offset, length, advice: let_go.append((offset, length))
+    )
+    check(files.copy([f"{base}/large"], str(tmp_path / "back")))
+    assert (tmp_path / "back").read_bytes() == data
+    steps = [(0, LEAF_BYTES), *((n * LEAF_BYTES, 2 * LEAF_BYTES) for n in range(4))]
+    assert let_go == (steps if is_large else [])
 
 
 @pytest.mark.parametrize("size_bytes", [5, LEAF_BYTES + 5])

@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from paddlecloud.pfs.boots import boot_id
 from paddlecloud.pfs.owners import account_folders
-from paddlecloud.pfs.uploads import boot_id
 
 _SUFFIX = ".json"
 Span = tuple[int, int]

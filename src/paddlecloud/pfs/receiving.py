@@ -14,6 +14,7 @@ from collections.abc import Callable
 from paddlecloud.core.errors import Conflict, InvalidInput
 from paddlecloud.pfs import syscalls
 from paddlecloud.pfs.faults import name_error
+from paddlecloud.pfs.page_cache import Passing
 from paddlecloud.wire.digests import LEAF_BYTES, leaf_hash
 
 
@@ -29,14 +30,17 @@ class Receiver:
         forget: Callable[[Receiver], None],
         *,
         syncs: bool = False,
+        passes: bool = False,
     ) -> None:
-        """`syncs`: there will be an fsync, which is begun leaf by leaf."""
+        """`syncs`: there will be an fsync, which is begun leaf by leaf. `passes`: what is written
+        out does not stay in memory."""
         self._fd = fd
         self._start = self._at = start
         self._end = end
         self._record = record
         self._forget = forget
         self._syncs = syncs
+        self._passing = Passing(fd, start) if passes else None
         self._lock = threading.Lock()
         self._is_stopped = False
         self._moved_at_s = time.monotonic()
@@ -86,6 +90,8 @@ class Receiver:
             if self._syncs:
                 begins_at = (self._at - 1) // LEAF_BYTES * LEAF_BYTES
                 syscalls.begin_writing_out(self._fd, begins_at, self._at - begins_at)
+            if self._passing is not None:
+                self._passing.reached(self._at)
             self._record(self, (self._at - 1) // LEAF_BYTES, digest)
             self._digests.append(digest)
         return written

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from paddlecloud.core.errors import InvalidInput, NotFound, OutOfSpace, PaddleCloudError
+from paddlecloud.pfs.boots import boot_id
 from paddlecloud.pfs.directories import Directories, Parts
 from paddlecloud.pfs.diskstore import Tree
 from paddlecloud.pfs.faults import named
 from paddlecloud.pfs.owners import Owner, Places, account_folders
 from paddlecloud.pfs.publishing import Services, standing
 from paddlecloud.pfs.shapes import UploadRow, UploadWish
-from paddlecloud.pfs.uploads import Upload, boot_id
+from paddlecloud.pfs.uploads import Upload
 from paddlecloud.pfs.usage import Reservation
 from paddlecloud.wire.digests import is_digest, leaf_hash
 from paddlecloud.wire.pfspath import PfsPath

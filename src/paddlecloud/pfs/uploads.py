@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from paddlecloud.core.errors import Conflict, InvalidInput
+from paddlecloud.pfs import page_cache
+from paddlecloud.pfs.boots import boot_id
 from paddlecloud.pfs.digesting import read_leaf
 from paddlecloud.pfs.directories import Parts
 from paddlecloud.pfs.diskstore import Tree
@@ -46,13 +48,6 @@ _NO_DIGEST = bytes(DIGEST_BYTES)
 _COPY_BYTES = 1 << 20
 
 
-def boot_id() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
-
-
 class Upload:
     """One unfinished upload. Thread safe; made by `unfinished.Uploads` only."""
 
@@ -76,6 +71,7 @@ class Upload:
         self._folder = folder
         self._tree, self._target = target
         self._services = services
+        self._passes = services.sync and self.size_bytes >= page_cache.LARGE_BYTES
         self._reservation = reservation
         self._on_end = on_end
         self._lock = threading.RLock()
@@ -210,7 +206,13 @@ class Upload:
             with named(self.shown):
                 fd = os.open(self._file(""), os.O_WRONLY | os.O_CLOEXEC)
             receiver = Receiver(
-                fd, offset, end, self._record_for, self._forget, syncs=self._services.sync
+                fd,
+                offset,
+                end,
+                self._record_for,
+                self._forget,
+                syncs=self._services.sync,
+                passes=self._passes,
             )
             self._receivers.append(receiver)
             self.used_at_s = time.monotonic()
@@ -345,6 +347,8 @@ class Upload:
                 mtime_ns=self.wish.mtime_ns,
                 leaves=leaves,
             )
+            if self._passes:
+                page_cache.let_go(draft.fd)
         except BaseException:
             if draft.is_named:
                 # The name is taken, but may not survive a power cut: nothing is acknowledged, and

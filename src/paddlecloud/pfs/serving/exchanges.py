@@ -31,6 +31,7 @@ from paddlecloud.pfs.serving.workers import AGAIN, Pool, Task
 
 if TYPE_CHECKING:
     from paddlecloud.pfs.owners import Owner
+    from paddlecloud.pfs.page_cache import Passing
 
 Waiting = Generator["int | Pool", None, Any]
 Headers = Iterable[tuple[str, str]]
@@ -189,8 +190,11 @@ class Exchange:
             return None
         return fd
 
-    def send_file(self, fd: int, offset: int, length: int) -> Waiting:
-        """By sendfile: nothing is read into this process."""
+    def send_file(
+        self, fd: int, offset: int, length: int, passing: Passing | None = None
+    ) -> Waiting:
+        """By sendfile: nothing is read into this process. What is `passing` does not stay in the
+        kernel's memory either."""
         left = length
         while left:
             sent = self.link.send_file(fd, offset, min(left, _SEND_FILE_BYTES), self.task.buffer)
@@ -201,6 +205,8 @@ class Exchange:
             else:
                 offset += sent
                 left -= sent
+                if passing is not None:
+                    passing.reached(offset)
             if self.task.has_had_its_share:
                 yield AGAIN
 

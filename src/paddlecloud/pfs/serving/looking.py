@@ -101,7 +101,8 @@ def content(service: Service, exchange: Exchange) -> Waiting:
             headers.append(("Content-Range", f"bytes {offset}-{last}/{found.size_bytes}"))
         yield from exchange.begin(status, headers, length)
         if exchange.head.method != "HEAD":
-            yield from exchange.send_file(found.fd, offset, length)
+            passing = service.readings.begin(found.fd, offset, length)
+            yield from exchange.send_file(found.fd, offset, length, passing)
 
 
 def _facts(found: Content) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from paddlecloud.core.errors import Fault, InternalError, InvalidInput, NotFound, PaddleCloudError
 from paddlecloud.pfs import legacy_notes
+from paddlecloud.pfs.page_cache import Readings
 from paddlecloud.pfs.serving import table
 from paddlecloud.pfs.serving.callers import Callers, InHand
 from paddlecloud.pfs.serving.exchanges import Exchange, Waiting
@@ -59,6 +60,7 @@ class Service:
         has_drafts = legacy_notes.are_there(store.places.hidden / "parts")
         self._legacy = self._make_legacy() if has_drafts else None
         self.max_file_bytes = max_file_bytes
+        self.readings = Readings()
         self._spill_folder = str(store.places.hidden)
         self._callers = callers
         self._in_hand = InHand(max_requests_per_account)

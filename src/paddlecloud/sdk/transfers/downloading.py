@@ -18,6 +18,7 @@ from paddlecloud.sdk.transfers.connections import Lane
 from paddlecloud.sdk.transfers.large_uploads import SPLIT_BYTES, Runner
 from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, cannot
 from paddlecloud.sdk.transfers.local_targets import Part, write_all
+from paddlecloud.sdk.transfers.page_cache import Passing
 from paddlecloud.sdk.transfers.planning import shares
 from paddlecloud.sdk.transfers.sessions import Session, Task
 from paddlecloud.wire import routes
@@ -202,8 +203,10 @@ class LargeDownload:
             self._check_version(response, is_part)
             with _opened(self._part.path) as part:
                 part.seek(start)
+                passing = Passing(part.fileno(), start, self.size_bytes)
                 for index in range(first, end):
                     self._receive_leaf(response, index, part.fileno(), lane.view)
+                    passing.reached((index + 1) * LEAF_BYTES)
         finally:
             response.close()
 
