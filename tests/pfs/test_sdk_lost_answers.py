@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal
 
@@ -146,6 +148,48 @@ def test_a_file_whose_commit_has_no_answer_is_sent_once(
     assert summary.sent_bytes == SIZE_BYTES
     assert (stored / "f").read_bytes() == data
     assert client.files.uploads() == []
+
+
+@pytest.fixture
+def killable(tmp_path: Path) -> Iterator[Service]:
+    """A service of the test's own."""
+    started = Service(tmp_path)
+    yield started
+    started.close()
+
+
+@pytest.mark.parametrize("preserve_times", [False, True])
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_file_whose_server_is_killed_after_the_commit_is_sent_once(
+    killable: Service,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    preserve_times: bool,
+    is_replaced: bool,
+) -> None:
+    data = random.Random(4).randbytes(SIZE_BYTES)
+    (tmp_path / "f").write_bytes(data)
+    stored = killable.stored("f")
+    kills, send = iter([True]), Lane.call
+
+    def killing(lane: Lane, method: str, path: str, *args: Any, **options: Any) -> Any:
+        answer = send(lane, method, path, *args, **options)
+        if path.endswith("/commit") and next(kills, False):
+            killable.stop(hard=True)
+            if is_replaced:
+                stored.write_bytes(data[:-1] + b"?")
+            # A service ends with the thread that started it.
+            starter.submit(killable.start).result()
+            raise ConnectionResetError
+        return answer
+
+    monkeypatch.setattr(Lane, "call", killing)
+    with ThreadPoolExecutor(1) as starter:
+        copied = killable.client().files.copy(
+            [str(tmp_path / "f")], f"{HOME}/", replace="always", preserve_times=preserve_times
+        )
+    assert check(copied).sent_bytes == SIZE_BYTES * (1 + is_replaced)
+    assert stored.read_bytes() == data
 
 
 def test_a_large_file_of_a_package_whose_commit_has_no_answer_is_sent_once(

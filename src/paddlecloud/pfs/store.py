@@ -67,7 +67,7 @@ class Store:
         self.places = Places(Path(root), datacenters)
         self.sync = sync
         self.promises = promises.Promises(promises.WORST, tried=False)
-        self._lock = RootLock(self.places)
+        self._lock = RootLock(self.places, sync=sync)
         self._left_over = Leftovers(self.places.hidden / "parts")
         self._clock = clock
         self._swept_at_s = self._blobs_swept_at_s = clock()
@@ -98,7 +98,7 @@ class Store:
 
     def close(self) -> None:
         self.index.close()
-        self._lock.drop()
+        self._lock.close()
 
     def __enter__(self) -> Store:
         return self.open()

@@ -15,6 +15,7 @@ from paddlecloud.core.errors import Unavailable
 from paddlecloud.pfs import syscalls
 from paddlecloud.pfs.faults import MissingLeaves
 from paddlecloud.pfs.shapes import UploadWish
+from paddlecloud.pfs.store import Store
 from tests.storing import ANN, Bench, at, digest_of
 
 
@@ -125,6 +126,24 @@ def test_after_a_failed_sync_nothing_of_the_upload_is_believed(
     upload.receive(0, len(data)).write(data)
     upload.commit(digest_of(data))
     assert bench.get("f") == data
+
+
+def test_a_store_that_was_killed_is_synced_before_the_next_one_answers(bench: Bench, events: list):
+    everything = ("everything", None)
+    bench.reopen()
+    assert everything not in events  # it was closed
+    bench.store.close()
+    child = os.fork()
+    if not child:
+        try:
+            Store(bench.root, ["local"]).open()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    bench.store = Store(bench.root, ["local"]).open()
+    assert events.count(everything) == 1
+    bench.reopen()
+    assert events.count(everything) == 1
 
 
 def test_scratch_storage_syncs_nothing(tmp_path: Path, events: list):

@@ -251,9 +251,27 @@ class LargeUpload:
         to begin anew instead would mean to send everything again."""
         try:
             return self._commit(lane)
-        except (NotFound, Conflict):
+        except NotFound:  # a server that was started since remembers none
+            self._is_unsure = False
+            return self._is_there(lane)
+        except Conflict:
             self._is_unsure = False
             return False
+
+    def _is_there(self, lane: Lane) -> bool:
+        """Whether the place has exactly what was wished."""
+        path, wish = self._wish.get("path"), self._wish
+        if path is None:  # a blob, which has no place
+            return False
+        try:
+            entry = lane.call("GET", routes.PFS_ENTRY + query({"path": path, "digest": "1"}))
+        except (NotFound, Conflict):
+            return False
+        return (
+            entry.get("digest") == combine([leaf or b"" for leaf in self._leaves]).hex()
+            and entry["executable"] == wish["executable"]
+            and wish["mtime_ns"] in (None, entry["mtime_ns"])
+        )
 
     def _abandon(self, lane: Lane) -> None:
         """Best effort: what stays behind is swept by the server in time."""
