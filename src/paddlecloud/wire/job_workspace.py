@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import shlex
 
+from paddlecloud.wire.job_unpacker import PROGRAM
 from paddlecloud.wire.job_words import JOB_NAME
 
 TYPE_CHECKING = False
@@ -53,18 +54,22 @@ if [ "${PADDLECLOUD_ROOT_FILES:-}" = / ] && mkdir -p /root/paddlejob 2>/dev/null
     ln -s "$top/workspace" /root/paddlejob/workspace && run=/root/paddlejob/workspace/env_run
 fi
 cd "$run" || fail "cannot enter $run"
-[ -e log ] || ln -s ../log log
 
 code=${PADDLECLOUD_CODE_URI:-}
 if [ -n "$code" ]; then
     if [ -d "$code" ]; then
         cp -R "$code/." . || fail "cannot copy $code"
     elif [ -f "$code" ]; then
-        tar -xf "$code" || fail "cannot unpack $code"
+        python=$(command -v python3 || command -v python) ||
+            fail "--code-uri: to unpack $code the image needs python3"
+        "$python" - "$code" . <<'end of the unpacker' || exit 1
+@unpacker@
+end of the unpacker
     else
         fail "--code-uri: there is nothing at $code"
     fi
 fi
+[ -e log ] || ln -s ../log log
 
 # --- inputs: paths under /pfs, separated by commas, globs allowed
 on_pfs() {
@@ -186,7 +191,7 @@ if [ -f end_hook.sh ]; then
     fi
 fi
 exit "$code"
-"""
+""".replace("@unpacker@", PROGRAM.strip())
 
 
 def entry(command: str) -> str:

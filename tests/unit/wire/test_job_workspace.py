@@ -184,6 +184,17 @@ def test_code_may_be_elsewhere(replica: Replica, tmp_path: Path, kind: str) -> N
     assert replica.run("cat main.py", PADDLECLOUD_CODE_URI=str(uri)) == (0, "print('from afar')")
 
 
+def test_code_in_a_hostile_archive_is_refused(replica: Replica, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    subprocess.run(["tar", "-czf", tmp_path / "code.tgz", "-C", tmp_path, "link"], check=True)
+    code, out = replica.run("echo started", PADDLECLOUD_CODE_URI=str(tmp_path / "code.tgz"))
+    assert code == 1
+    assert out == (
+        f"paddlejob: cannot unpack {tmp_path}/code.tgz: 'link' is a link, a device or another "
+        "thing that is no file\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("launcher", "text"), [("mpi", "$OMPI_COMM_WORLD_RANK/$OMPI_COMM_WORLD_SIZE"),
                            ("slurm", "$SLURM_PROCID/$SLURM_NTASKS")]
