@@ -56,6 +56,8 @@ def test_revokes_by_id(server: ScriptedServer, run: Run) -> None:
     [
         (("model",), "model is not a path under /pfs"),
         (("--expires", "soon", MODEL), "--expires soon"),
+        (("--expires", "59s", MODEL), "--expires 59s    must be from 1m to 365d"),
+        (("--expires", "366d", MODEL), "--expires 366d    must be from 1m to 365d"),
         (("--expires", "7d"), "--expires needs a file"),
     ],
 )

@@ -12,6 +12,7 @@ from paddlecloud.cli.pfs import paths
 from paddlecloud.cli.session import Session
 from paddlecloud.core.errors import InvalidInput
 from paddlecloud.forms.go_flags import Flag
+from paddlecloud.wire.publications import LONGEST_LINK_S, SHORTEST_LINK_S
 
 USAGE = "paddlecloud publish [--expires TIME] PATH | publish --revoke ID | publish"
 HELP = """
@@ -74,7 +75,10 @@ def _expires_in_s(session: Session) -> int | None:
     from paddlecloud.forms.faults import FaultList
 
     faults = FaultList()
-    seconds = faults.read("--expires", session.parsed.text("expires"), parse_whole_seconds)
+    given = session.parsed.text("expires")
+    seconds = faults.read("--expires", given, parse_whole_seconds)
+    if seconds is not None and not SHORTEST_LINK_S <= seconds <= LONGEST_LINK_S:
+        faults.add("--expires", "must be from 1m to 365d", given)
     faults.raise_if_any()
     return seconds
 

@@ -29,10 +29,9 @@ from paddlecloud.server.secretfiles import secret_text
 from paddlecloud.server.services import locating, storing
 from paddlecloud.wire import routes
 from paddlecloud.wire.pfspath import HOME, PfsPath
+from paddlecloud.wire.publications import LONGEST_LINK_S, SHORTEST_LINK_S
 
 DEFAULT_S = 7 * 86400
-LONGEST_S = 365 * 86400  # no link is for ever: the forgotten ones are those that leak
-SHORTEST_S = 60
 MOST = 1000  # links of one account
 _ID_BYTES = 16
 _LINK = re.compile(r"([0-9a-f]{32})([0-9a-f]{32})")
@@ -113,9 +112,9 @@ def _lifetime(expires_in_s: object) -> float:
     if expires_in_s is None:
         return DEFAULT_S
     is_number = isinstance(expires_in_s, int | float) and not isinstance(expires_in_s, bool)
-    if not is_number or not SHORTEST_S <= expires_in_s <= LONGEST_S:  # type: ignore[operator]
+    if not is_number or not SHORTEST_LINK_S <= expires_in_s <= LONGEST_LINK_S:  # type: ignore[operator]
         raise InvalidInput(
-            f"must be a number of seconds from {SHORTEST_S} to {LONGEST_S} (a year)",
+            f"must be a number of seconds from {SHORTEST_LINK_S} to {LONGEST_LINK_S} (a year)",
             field="expires_in_s",
         )
     return float(expires_in_s)  # type: ignore[arg-type]
