@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,7 +37,9 @@ def test_a_full_disk_is_said_and_is_over_when_there_is_room(running: Running) ->
     assert put(alice, f"{HOME}/kept", b"kept" * 100_000).status == 200
     upload = begin(alice, f"{HOME}/begun", bytes(2 * LEAF_BYTES))["id"]
     fill(running.home() / "by a job")
+    began_s = time.monotonic()
     cut = alice.call("PUT", f"{PFS}/uploads/{upload}?offset=0", b"y" * 2 * LEAF_BYTES)
+    assert time.monotonic() - began_s < 2
     begun = alice.post(f"{PFS}/uploads", {"path": f"{HOME}/new", "size": 1 << 20, "source": "s"})
     many = batch(alice, HOME, stream({"a": b"z" * 50_000}), 1, 50_000)
     for refused in (cut, begun, many):

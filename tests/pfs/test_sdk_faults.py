@@ -93,10 +93,13 @@ def test_progress_adds_up_over_breaks(client: Client, proxy: ChaosProxy, tmp_pat
     make(tmp_path / "f", SIZE_BYTES, 3)
     events: list[Event] = []
     proxy.plan(Fault("cut", "up", 3 * LEAF_BYTES), Fault("cut", "up", 5 * LEAF_BYTES))
-    client.files.copy([str(tmp_path / "f")], target_of(tmp_path) + "/", on_event=events.append)
+    target = target_of(tmp_path) + "/"
+    summary = client.files.copy([str(tmp_path / "f")], target, on_event=events.append)
     planned = next(event for event in events if isinstance(event, Planned))
     moved = sum(event.n_bytes for event in events if isinstance(event, Moved))
     assert planned.same_bytes + moved == planned.size_bytes
+    assert summary.same_bytes == 0  # what arrived before a break was sent by this command
+    assert summary.sent_bytes >= SIZE_BYTES
 
 
 def test_both_halves_of_a_huge_file_go_on(

@@ -84,6 +84,7 @@ class LargeUpload:
         self._resent: set[int] = set()
         self._arrived: set[int] = set()  # leaves counted as progress
         self._written: set[int] = set()  # leaves handed to the network since it was last asked
+        self._sent: set[int] = set()  # leaves handed to the network at any time
         self._sent_bytes = 0
         self._is_unsure = False  # the answer to a commit was lost
         self._faults: list[Exception] = []
@@ -173,8 +174,12 @@ class LargeUpload:
         """Make the progress shown what the server really has."""
         size_bytes = self._file.size_bytes
         new, gone = there - self._arrived, self._arrived - there
-        self._session.spared(sum(leaf_bytes(index, size_bytes) for index in new))
-        self._session.lost(sum(leaf_bytes(index, size_bytes) for index in gone))
+        for leaves, tell in (
+            (new - self._sent, self._session.spared),
+            (new & self._sent, self._session.found),
+            (gone, self._session.lost),
+        ):
+            tell(sum(leaf_bytes(index, size_bytes) for index in leaves))
         self._arrived = set(there)
 
     def _tasks(self, needed: Sequence[int], most_leaves: int | None) -> list[Task]:
@@ -212,8 +217,10 @@ class LargeUpload:
             for piece in leaf_pieces(self._file, first, end, lane.view, self._leaves):
                 yield piece
                 on_the_way += len(piece)
-                if on_the_way % LEAF_BYTES == 0:
-                    self._written.add(first + on_the_way // LEAF_BYTES - 1)
+                if on_the_way % LEAF_BYTES == 0 or on_the_way == length:
+                    leaf = first + (on_the_way - 1) // LEAF_BYTES
+                    self._written.add(leaf)
+                    self._sent.add(leaf)
                 session.moved(len(piece))
                 if self._faults and not isinstance(self._faults[0], OSError):
                     raise Changed  # the other half has failed for good: all is in vain

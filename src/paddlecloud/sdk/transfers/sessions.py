@@ -113,6 +113,11 @@ class Session:
                 self.summary.same_bytes += n_bytes
                 self._progress(n_bytes)
 
+    def found(self, n_bytes: int) -> None:
+        """Bytes that seemed lost and had arrived: they were sent, and are progress after all."""
+        if n_bytes:
+            self._progress(n_bytes)
+
     def copied(self, n_bytes: int) -> None:
         """Bytes the server moved itself."""
         if n_bytes:
