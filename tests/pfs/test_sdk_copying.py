@@ -88,27 +88,59 @@ def test_only_the_changed_parts_of_a_large_file_travel(
     assert [p.name for p in tmp_path.iterdir() if p.name.endswith("pfs-part")] == []
 
 
-@pytest.mark.parametrize("is_large", [False, True])
+@pytest.fixture
+def let_go(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """What the system was told not to keep in memory, with limits for files of a test's size."""
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(page_cache, "LARGE_BYTES", len(LARGE))
+    monkeypatch.setattr(page_cache, "STEP_BYTES", LEAF_BYTES)
+    monkeypatch.setattr(
+        os, "posix_fadvise", lambda fd, offset, length, advice: told.append((offset, length))
+    )
+    return told
+
+
+LARGE = random.Random(3).randbytes(5 * LEAF_BYTES)
+BEHIND = [(0, LEAF_BYTES), *((n * LEAF_BYTES, 2 * LEAF_BYTES) for n in range(4))]
+
+
+@pytest.mark.parametrize(("data", "told"), [(LARGE, BEHIND), (LARGE[1:], [])])
 def test_only_a_large_download_is_let_go_behind_itself(
+    files: Files, base: str, stored: Path, tmp_path: Path, let_go: list, data: bytes, told: list
+) -> None:
+    (stored / "large").write_bytes(data)
+    check(files.copy([f"{base}/large"], str(tmp_path / "back")))
+    assert (tmp_path / "back").read_bytes() == data
+    assert let_go == told
+
+
+@pytest.mark.parametrize(
+    ("data", "is_held", "told"),
+    [(LARGE, False, BEHIND), (LARGE, True, []), (LARGE[1:], False, [])],
+)
+def test_a_large_file_to_send_stays_in_memory_only_if_it_was_there(
     files: Files,
     base: str,
     stored: Path,
     tmp_path: Path,
+    let_go: list,
     monkeypatch: pytest.MonkeyPatch,
-    is_large: bool,
+    data: bytes,
+    is_held: bool,
+    told: list,
 ) -> None:
-    data = random.Random(3).randbytes(5 * LEAF_BYTES)
-    (stored / "large").write_bytes(data)
-    monkeypatch.setattr(page_cache, "LARGE_BYTES", len(data) + (not is_large))
-    monkeypatch.setattr(page_cache, "STEP_BYTES", LEAF_BYTES)
-    let_go: list[tuple[int, int]] = []
-    monkeypatch.setattr(
-        os, "posix_fadvise", lambda fd, offset, length, advice: let_go.append((offset, length))
-    )
-    check(files.copy([f"{base}/large"], str(tmp_path / "back")))
-    assert (tmp_path / "back").read_bytes() == data
-    steps = [(0, LEAF_BYTES), *((n * LEAF_BYTES, 2 * LEAF_BYTES) for n in range(4))]
-    assert let_go == (steps if is_large else [])
+    monkeypatch.setattr(page_cache, "is_held", lambda *part: is_held)
+    (tmp_path / "large").write_bytes(data)
+    check(files.copy([str(tmp_path / "large")], f"{base}/"))
+    assert (stored / "large").read_bytes() == data
+    assert let_go == told
+
+
+@pytest.mark.needs("linux")
+def test_what_was_just_written_is_in_memory(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(LARGE)
+    with open(tmp_path / "f", "rb") as file:
+        assert page_cache.is_held(file.fileno(), 0, len(LARGE))
 
 
 @pytest.mark.parametrize("size_bytes", [5, LEAF_BYTES + 5])

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 
 from paddlecloud.core.errors import Conflict, PaddleCloudError
 from paddlecloud.sdk.http import Cut, Response, query
+from paddlecloud.sdk.transfers import page_cache
 from paddlecloud.sdk.transfers.connections import Lane
 from paddlecloud.sdk.transfers.large_uploads import SPLIT_BYTES, Runner
 from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, cannot
 from paddlecloud.sdk.transfers.local_targets import Part, write_all
-from paddlecloud.sdk.transfers.page_cache import Passing
 from paddlecloud.sdk.transfers.planning import shares
 from paddlecloud.sdk.transfers.sessions import Session, Task
 from paddlecloud.wire import routes
@@ -203,7 +203,7 @@ class LargeDownload:
             self._check_version(response, is_part)
             with _opened(self._part.path) as part:
                 part.seek(start)
-                passing = Passing(part.fileno(), start, self.size_bytes)
+                passing = page_cache.writing(part.fileno(), start, self.size_bytes)
                 for index in range(first, end):
                     self._receive_leaf(response, index, part.fileno(), lane.view)
                     passing.reached((index + 1) * LEAF_BYTES)

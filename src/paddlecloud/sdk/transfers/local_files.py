@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from paddlecloud.core.errors import Conflict, InvalidInput, OutOfSpace, PaddleCloudError
-from paddlecloud.sdk.transfers import settling
+from paddlecloud.sdk.transfers import page_cache, settling
 from paddlecloud.sdk.transfers.walking import Found, found, is_same
 from paddlecloud.wire.digests import LEAF_BYTES, leaf_bytes, leaf_count, leaf_hash
 
@@ -145,8 +145,14 @@ def leaf_pieces(
     file: Found, first: int, end: int, view: memoryview, leaves: list[bytes | None]
 ) -> Iterator[memoryview]:
     """The bytes of leaves `first` up to `end`, through `view`; their digests go into `leaves`."""
+    start = at = first * LEAF_BYTES
+    length = min(end * LEAF_BYTES, file.size_bytes) - start
     with _opened(file) as (opened, _):
-        yield from _pieces(opened, file.size_bytes, (first, end), view, leaves)
+        passing = page_cache.reading(opened.fileno(), start, length, file.size_bytes)
+        for piece in _pieces(opened, file.size_bytes, (first, end), view, leaves):
+            yield piece
+            at += len(piece)
+            passing.reached(at)
 
 
 def _pieces(
