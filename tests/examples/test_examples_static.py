@@ -26,10 +26,11 @@ def _name(path: Path) -> str:
     return path.relative_to(EXAMPLES).as_posix()
 
 
-def test_finds_the_four_examples() -> None:
+def test_finds_the_examples() -> None:
     assert {path.name for path in FOLDERS} >= {
         "collective",
         "plain",
+        "resnet",
         "usage_manual",
         "wide_and_deep",
     }
@@ -45,7 +46,18 @@ def test_has_a_readme_that_shows_how_to_submit_it(folder: Path) -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=_name)
 def test_has_a_train_program(folder: Path) -> None:
-    assert (folder / "train.py").is_file()
+    # The published PaddleJob calls it so.
+    program = "train_fleet.py" if folder.name == "resnet" else "train.py"
+    assert (folder / program).is_file()
+
+
+@pytest.mark.parametrize("folder", ["resnet", "wide_and_deep"])
+def test_has_a_dockerfile_that_starts_a_program_of_its_own(folder: str) -> None:
+    text = (EXAMPLES / folder / "Dockerfile").read_text(encoding="utf-8")
+    steps = dict(line.split(" ", 1) for line in text.splitlines() if line and line[0] != "#")
+    assert steps["COPY"] == f". {steps['WORKDIR']}"
+    started = json.loads(steps.get("ENTRYPOINT") or steps["CMD"])
+    assert (EXAMPLES / folder / started[-1]).is_file()
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=_name)
