@@ -89,8 +89,8 @@ CLUSTER_WITH = $(if $(filter real,$(NODE)),--real-node "$$(tools/cluster/package
 cluster: venv cluster-programs ## Start a Kubernetes cluster (NODES=10 pretended, or NODE=real; VOLCANO=1)
 	@config=$$($(BIN)/python tools/cluster/run.py start --state $(CLUSTER) \
 		--programs "$$(tools/cluster/build.sh --where)" --nodes $(NODES) $(CLUSTER_WITH)); \
-		echo "cluster: export KUBECONFIG=$$config"
-	@echo "         kubectl is: $$(tools/cluster/build.sh --where)/controlplane kubectl"
+		echo "cluster: export KUBECONFIG=$$config"; \
+		echo "         export PATH=$(CLUSTER)/bin:$(CURDIR)/$(BIN):\$$PATH   # kubectl, paddlecloud"
 
 .PHONY: cluster-down
 cluster-down: venv ## Stop that cluster and forget what it held

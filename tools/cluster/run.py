@@ -5,11 +5,12 @@
     run.py stop --state DIR
 
 `start` leaves alone what already runs, so it may be called at any time; it prints the kubeconfig
-of an administrator. Ports are any that were free the first time, and kept. `stop` ends, by pid,
-what `start` started and throws the state away. `make cluster` and tests/kube call it. All listens
-on loopback only; with a real node (`realnode.py`; DIR is what packages.sh made) the API server
-listens where that node's pods reach it too, and pretended nodes take only pods that tolerate it.
-Volcano's scheduler (`volcano.py`) may be added to a cluster that runs.
+of an administrator, and leaves a `bin/kubectl` in the state that uses it. Ports are any that were
+free the first time, and kept. `stop` ends, by pid, what `start` started and throws the state away.
+`make cluster` and tests/kube call it. All listens on loopback only; with a real node
+(`realnode.py`; DIR is what packages.sh made) the API server listens where that node's pods reach
+it too, and pretended nodes take only pods that tolerate it. Volcano's scheduler (`volcano.py`)
+may be added to a cluster that runs.
 Standard library only; openssl makes the keys that the API server will not make for itself.
 """
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import secrets
+import shlex
 import shutil
 import ssl
 import subprocess
@@ -122,6 +124,15 @@ class Cluster:
         path.chmod(0o600)
         return path
 
+    def write_kubectl(self, programs: Path) -> None:
+        """A `kubectl` for this cluster that can be put on the PATH."""
+        program = self.state / "bin" / "kubectl"
+        program.parent.mkdir(exist_ok=True)
+        words = [str(programs.resolve() / "controlplane"), "kubectl"]
+        config = f'KUBECONFIG="${{KUBECONFIG:-{self.kubeconfig}}}"'
+        program.write_text(f'#!/bin/sh\n{config} exec {shlex.join(words)} "$@"\n')
+        program.chmod(0o755)
+
     # --- processes -----------------------------------------------------------------------------
 
     def pid(self, part: str) -> int | None:
@@ -154,6 +165,7 @@ class Cluster:
         self.launch("kube-apiserver", [plane, *self.apiserver_flags(etcd)])
         self.wait_for("/readyz", "kube-apiserver")
         self.write_kubeconfig(self.kubeconfig, "admin")
+        self.write_kubectl(programs)
         kcm, scheduler, kwok = (
             str(self.write_kubeconfig(self.state / f"{user.split(':')[-1]}.kubeconfig", user))
             for user in ("system:kube-controller-manager", "system:kube-scheduler", "kwok")
