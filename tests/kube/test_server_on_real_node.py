@@ -85,3 +85,23 @@ def test_what_a_job_prints_is_followed_while_it_runs(platform: Platform) -> None
     platform.run("pfs", "cp", "go", "/pfs/local/home/alice/jobs/talks/go")
     followed = platform.run("logs", "-f", "talks")
     assert [line.split("| ")[-1] for line in followed.splitlines()][-1] == "over"
+
+
+def test_the_log_of_a_job_made_with_kubectl_outlives_its_pods(platform: Platform) -> None:
+    _submit(platform, "makes-room", "true", "--mode", "single")  # the namespace is there now
+    platform.run("wait", "--timeout", "120s", "makes-room")
+    container = {"name": "main", "image": "localhost/paddlecloud/base:1"}
+    container["command"] = ["sh", "-c", "echo made by hand"]  # type: ignore[assignment]
+    body = {
+        "apiVersion": "batch.paddlepaddle.org/v1",
+        "kind": "PaddleJob",
+        "metadata": {"name": "by-hand"},
+        "spec": {"worker": {"replicas": 2, "template": {"spec": {"containers": [container]}}}},
+    }
+    platform.kubectl("apply", "-f", "-", text=json.dumps(body))
+    until(lambda: "by-hand" in platform.run("get", "jobs"), "it is listed")
+    platform.run("wait", "--timeout", "120s", "by-hand")
+    its_pods = ("get", "pods", "-l", "paddlepaddle.org/job=by-hand", "-o", "name")
+    until(lambda: not platform.kubectl(*its_pods), "the pods are gone")
+    for rank in range(2):
+        assert platform.run("logs", "-w", f"by-hand-trainer-{rank}", "by-hand") == "made by hand\n"

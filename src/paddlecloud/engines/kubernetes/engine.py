@@ -336,6 +336,17 @@ class KubernetesEngine:
         else:
             kind, namespace, job = name.split("/")
             self._teller.look((kind, namespace, job))
+            self._claim_logs((kind, namespace, job))
+
+    def _claim_logs(self, place: Place) -> None:
+        """The pods of a run of ours wait for us from the start; those of a job that somebody made
+        on the cluster itself are asked to."""
+        entry = self._journal.at(place)
+        if entry is None or entry.is_ours or not self._config.archive_logs:
+            return
+        for pod in self._view.pods(place, entry.uid):
+            if self._logs.is_unclaimed(pod):
+                self._orders.hold(pod)
 
     def _write_quotas(self) -> None:
         """To everybody who has a namespace, also from before this process."""

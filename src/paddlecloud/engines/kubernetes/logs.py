@@ -230,6 +230,15 @@ class Logs:
 
     # --- archiving ---------------------------------------------------------------------------
 
+    def is_unclaimed(self, pod: Json) -> bool:
+        """Whether it may go at any time and take a log along that is not stored."""
+        metadata, key = pod["metadata"], self._key_of(pod)
+        if key is None or metadata.get("deletionTimestamp"):
+            return False
+        return LOG_FINALIZER not in (metadata.get("finalizers") or ()) and not (
+            self._spool(key).is_done
+        )
+
     def pod_changed(self, pod: Json) -> None:
         """Called for every change of a pod; returns at once."""
         metadata = pod["metadata"]

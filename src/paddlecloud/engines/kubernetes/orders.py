@@ -166,6 +166,23 @@ class Orders:
                 if not (error.is_missing or error.is_outdated):
                     raise
 
+    def hold(self, pod: Json) -> None:
+        """Keep a pod until its log is stored; one that changed meanwhile is looked at again."""
+        metadata = pod["metadata"]
+        path = member("v1", "pods", metadata["namespace"], metadata["name"])
+        change = {
+            "finalizers": [*(metadata.get("finalizers") or ()), words.LOG_FINALIZER],
+            "uid": metadata["uid"],
+            "resourceVersion": metadata["resourceVersion"],
+        }
+        with answered(f"the log of {metadata['name']} could not be claimed"):
+            try:
+                self._client.patch(path, {"metadata": change})
+            except Refused as error:
+                # 422: it is being deleted by now.
+                if not (error.is_missing or error.is_outdated or error.status == 422):
+                    raise
+
     def release(self, pod: Json) -> None:
         """Let a pod go whose log is stored. Raises Refused."""
         metadata = pod["metadata"]
