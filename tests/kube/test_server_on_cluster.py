@@ -140,6 +140,41 @@ def test_a_job_made_with_kubectl_is_listed_and_killed(platform: Platform) -> Non
     until(lambda: not platform.kubectl(*gone), "the object is gone")
 
 
+def test_a_running_job_says_which_of_its_nodes_fell_silent(platform: Platform) -> None:
+    _submit(platform, "alone", "--mode", "single")
+    platform.run("wait", "--for", "running", "--timeout", "60s", "alone")
+    (node,) = {
+        pod["spec"]["nodeName"]
+        for pod in platform.objects("pods")
+        if pod["metadata"]["name"].startswith("alone")
+    }
+
+    def hear(status: str) -> None:
+        condition = {"type": "Ready", "status": status, "reason": "test"}
+        text = json.dumps({"status": {"conditions": [condition]}})
+        change = ("patch", "node", node, "--subresource=status", "--type=strategic", "-p", text)
+        platform.cluster.kubectl(*change)
+
+    def reason() -> str:
+        found: str = platform.json("describe", "alone")["reason"]
+        return found
+
+    platform.cluster.kubectl("annotate", "node", node, "kwok.x-k8s.io/node-")
+    try:
+        hear("Unknown")
+        wanted = f"trainer-0 its node {node} does not answer"
+        until(lambda: reason() == wanted, "the silent node is named")
+        hear("True")
+        until(lambda: reason() == "", "nothing is wrong any more")
+    finally:
+        platform.cluster.kubectl("annotate", "node", node, "kwok.x-k8s.io/node=fake")
+    told = platform.json("events", "alone")["items"]
+    assert [one["message"] for one in told if one["reason"] == "NodeLost"] == [
+        f"its node {node} does not answer"
+    ]
+    platform.run("kill", "--wait", "alone")
+
+
 def test_a_job_nobody_looks_after_says_so(platform: Platform) -> None:
     """The operator of these tests looks after alice's namespace alone."""
     admin = platform.caller

@@ -24,7 +24,7 @@ from paddlecloud.core.observed import (
     ReplicaObserved,
     ReplicaState,
 )
-from paddlecloud.core.phases import TERMINAL, Phase
+from paddlecloud.core.phases import ACTIVE, TERMINAL, Phase
 from paddlecloud.core.topology import role_from_word
 from paddlecloud.engines.kubernetes.causes import cause_of
 from paddlecloud.forms.start_command import CANNOT_START
@@ -92,7 +92,7 @@ def read(look: Look) -> Seen:
     causes = _causes(look)
     moves = moves_of(look.body)
     reason = str(look.said.get("reason") or "")
-    if phase in _WAITS and causes:
+    if causes and (phase in _WAITS or (phase in ACTIVE and not reason)):
         reason = f"{causes[0].replica} {causes[0].message}"
     if phase == Phase.KILLED:
         reason = str(look.notes.get(CANCEL_ANNOTATION) or "").strip() or reason

@@ -111,7 +111,8 @@ class ClusterView:
             )
             for kind in KINDS
         ]
-        self._nodes = Informer(client, Watched(collection("v1", "nodes")), lambda _: None)
+        self._nodes = Informer(client, Watched(collection("v1", "nodes")), self._on_node)
+        self._lost: frozenset[str] = frozenset()
         self._namespaces = Informer(client, Watched(collection("v1", "namespaces")), self._on_home)
         self._strangers = Informer(
             client, Watched(collection("v1", "pods"), f"!{JOB_LABEL}"), lambda _: None
@@ -124,6 +125,18 @@ class ClusterView:
         is_there = self._pods.informer.find(key_of(body)) is not None
         (self._pod_changed if is_there else self._pod_gone)(body)
         self._changed(place)
+
+    def _on_node(self, body: Json) -> None:
+        """A node fell silent, or is heard of again: so it is to be told of its pods."""
+        name = body["metadata"]["name"]
+        is_lost = self._nodes.find(("", name)) is not None and _is_silent(body)
+        if is_lost == (name in self._lost):
+            return
+        self._lost = self._lost | {name} if is_lost else self._lost - {name}
+        for pod in self.all_pods():
+            place = _job_of_pod(pod)
+            if place is not None and (pod.get("spec") or {}).get("nodeName") == name:
+                self._changed(place)
 
     def _on_home(self, body: Json) -> None:
         """A namespace became an account's: what was found in it may now be told."""
@@ -221,9 +234,9 @@ class ClusterView:
 
     def lost_nodes(self) -> frozenset[str]:
         """Nodes of which the control plane has not heard for a while."""
-        return frozenset(
-            node["metadata"]["name"]
-            for node in self._nodes.all()
-            for one in (node.get("status") or {}).get("conditions") or ()
-            if one.get("type") == "Ready" and one.get("status") == "Unknown"
-        )
+        return self._lost
+
+
+def _is_silent(node: Json) -> bool:
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    return any(one.get("type") == "Ready" and one.get("status") == "Unknown" for one in conditions)

@@ -250,6 +250,14 @@ def test_says_that_a_node_does_not_answer():
     assert cause_of(a_pod(), {"n1"}).words == "its node n1 does not answer"
 
 
+def test_a_running_job_says_that_a_node_does_not_answer_unless_the_operator_says_more():
+    seen = read(look(a_pod(1), lost=["n1"], phase="Running"))
+    assert seen.status.reason == "trainer-1 its node n1 does not answer"
+    assert [(event.reason, event.replica) for event in seen.events] == [("NodeLost", "trainer-1")]
+    assert read(look(a_pod(1), lost=["n1"], phase="Running", reason="x")).status.reason == "x"
+    assert read(look(a_pod(1), phase="Running")).status.reason == ""
+
+
 # --- orders ------------------------------------------------------------------------------------
 
 
