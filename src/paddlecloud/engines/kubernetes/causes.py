@@ -32,6 +32,8 @@ _ON_ITS_WAY = frozenset({"ContainerCreating", "PodInitializing", ""})
 # `0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had untolerated taint {x: }.`
 _INSUFFICIENT = re.compile(r"(\d+) Insufficient ([\w/-]+(?:\.[\w/-]+)*)")
 _TOO_MANY = re.compile(r"(\d+) Too many pods")
+# What the scheduler tried besides, in vain.
+_AFTERTHOUGHT = re.compile(r"[ ,.]+(?:preemption: |no new claims to deallocate)")
 
 
 def cause_of(pod: Json, lost_nodes: Container[str] = ()) -> Cause | None:
@@ -58,14 +60,14 @@ def _unschedulable(status: Json) -> Cause | None:
 
 def _placing_words(message: str) -> str:
     """`cannot be placed: not enough nvidia.com/gpu on 2 nodes (0/3 nodes are available: …)`"""
-    short = message.split(" preemption: ")[0].strip()
+    short = _AFTERTHOUGHT.split(message, maxsplit=1)[0].strip(" ,.")
     missing = [
         f"{resource} on {_nodes(int(count))}" for count, resource in _INSUFFICIENT.findall(short)
     ]
     missing += [f"room for pods on {_nodes(int(count))}" for count in _TOO_MANY.findall(short)]
     if not missing:
         return _cut(f"cannot be placed: {short}" if short else "cannot be placed yet")
-    return _cut(f"cannot be placed: not enough {', '.join(missing)} ({short.rstrip('.')})")
+    return _cut(f"cannot be placed: not enough {', '.join(missing)} ({short})")
 
 
 def _nodes(count: int) -> str:

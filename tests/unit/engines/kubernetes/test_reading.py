@@ -218,6 +218,16 @@ def test_says_what_is_missing_where_a_pod_cannot_be_placed():
     ]
 
 
+def test_leaves_out_what_the_scheduler_tried_besides():
+    tail = ". no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not"
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    words = "0/1 nodes are available: 1 Insufficient example.com/fpga"
+    pod = a_pod(phase="Pending", state={}, conditions=[{**condition, "message": words + tail}])
+    assert cause_of(pod).words == (
+        f"cannot be placed: not enough example.com/fpga on 1 node ({words})"
+    )
+
+
 @pytest.mark.parametrize("reason", ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"])
 def test_says_which_image_cannot_be_pulled(reason):
     cause = cause_of(waiting(reason, "not found"))
