@@ -74,6 +74,8 @@ def test_an_exception_over_several_lines_and_words_after_it() -> None:
          "maybe: if it happens again, it is a fault of the program or of a library."),
         (exit_of(137, "signaled", 9), "", "signal 9 (KILL); nobody here asked for it: a person, or "
          "the system short of memory", "maybe."),
+        (exit_of(137, "signaled", 9, message="evicted from node-7: no room"), "",
+         "signal 9 (KILL); evicted from node-7: no room", "maybe."),
         (exit_of(1, "start_failed", message="no runtime x"), "", "could not start: no runtime x",
          "no: the program never ran."),
         (exit_of(127), "sh: 1: no-such: not found\n", "command not found: no-such",

@@ -133,7 +133,8 @@ def _signal(failure: FailureShape, lines: list[str], name: str) -> Postmortem:
             lines[-3:],
             f"paddlecloud rerun {name}",
         )
-    who = "nobody here asked for it: a person, or the system short of memory"
+    nobody = "nobody here asked for it: a person, or the system short of memory"
+    who = failure["message"] or nobody  # a cluster says what it did: evicted from node-7
     return Postmortem(f"{ended}; {who}", "maybe.", lines[-3:], f"paddlecloud rerun {name}")
 
 
