@@ -220,7 +220,7 @@ class KubernetesEngine:
         if alone:
             jobs = "1 job" if alone == 1 else f"{alone} jobs"
             notes.append(f"{jobs} waited for an operator in vain: start `paddlecloud controller`")
-        return Capacity(total, total - self._survey.held(), self._survey.cores(), tuple(notes))
+        return Capacity(total, self._survey.free(), self._survey.cores(), tuple(notes))
 
     def set_quota(self, quotas: Mapping[int, Quota]) -> None:
         self._homes.set_quotas(quotas)

@@ -6,8 +6,9 @@ here is what was decided there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from paddlecloud.core.errors import Fault, InvalidInput
 from paddlecloud.core.jobspec import JobSpec
@@ -22,6 +23,8 @@ from paddlecloud.engines.kubernetes.snapshots import GROWTH, Cluster, LiveJob
 from paddlecloud.engines.kubernetes.watching import ClusterView
 from paddlecloud.kube.kinds import PADDLE_JOB, kind_named
 from paddlecloud.scheduling.snapshot import Group, JobView, Node, Snapshot
+
+Json = dict[str, Any]
 
 _LONGEST_ENDPOINT = "255.255.255.255:65535,"
 MOST_PEERS = peer_lists.most(_LONGEST_ENDPOINT)
@@ -63,20 +66,21 @@ class Survey:
 
     def nodes(self) -> tuple[Node, ...]:
         """With what is left when none of our jobs run."""
+        return self._without(self._view.strangers())
+
+    def free(self) -> Resources:
+        """What is left on the nodes that may be used. A pod on any other takes nothing from it."""
+        nodes = self._without([*self._view.strangers(), *self._view.all_pods()])
+        return sum((node.total for node in nodes), Resources())
+
+    def _without(self, pods: Sequence[Json]) -> tuple[Node, ...]:
         nodes = tuple(map(inventory.read_node, self._view.nodes()))
-        strangers = tuple(map(inventory.read_pod, self._view.strangers()))
-        return snapshots.free_nodes(Cluster(nodes, strangers=strangers))
+        return snapshots.free_nodes(Cluster(nodes, strangers=tuple(map(inventory.read_pod, pods))))
 
     def cores(self) -> int:
-        totals = [inventory.read_node(body).total for body in self._view.nodes()]
-        return sum(total.cpu_milli for total in totals) // 1000
-
-    def held(self) -> Resources:
-        total = Resources()
-        for pod in map(inventory.read_pod, self._view.all_pods()):
-            if pod.node and not pod.is_over:
-                total += pod.holds
-        return total
+        """Of nodes that may be used, whatever others hold there."""
+        nodes = map(inventory.read_node, self._view.nodes())
+        return sum(node.total.cpu_milli for node in nodes if node.is_usable) // 1000
 
     def snapshot(self, groups: Mapping[str, Group], now: float) -> Snapshot:
         """What the operator's planner would see now, in the platform's words."""
