@@ -79,7 +79,8 @@ def test_installs_upgrades_and_leaves_nothing_behind(bare_cluster, tmp_path):
     bare_cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
     team = Namespace(bare_cluster, "team")
     config = _limited(bare_cluster, tmp_path / "kubeconfig")
-    operator = OperatorProcess(config, tmp_path / "operator.log", "--lease-namespace", HERE)
+    words = ("--lease-namespace", HERE, "--log-wait", "1")
+    operator = OperatorProcess(config, tmp_path / "operator.log", *words)
     try:
         _run_jobs(team)
         again = bare_cluster.kubectl("apply", "-f", "-", text=text).splitlines()
@@ -91,16 +92,18 @@ def test_installs_upgrades_and_leaves_nothing_behind(bare_cluster, tmp_path):
             f"statefulset.apps/{platform_manifests.SERVER} configured",
         ]
         assert team.status()["phase"] == "Completed"  # objects outlive an upgrade
-        team.apply(paddle_job("left", worker=role(1)))
+        held = paddle_job("left", worker=role(1))
+        held["metadata"]["annotations"] = {"paddlepaddle.org/archive": "true"}
+        team.apply(held)
         team.until_phase("Running", "left")
-        for kind in ("pdj", "tj"):
-            bare_cluster.kubectl("delete", kind, "--all", "-A", "--timeout=60s")
+        # Who deletes the operator next must not find that a pod still waits for it.
+        gone = ("--all", "-A", "--cascade=foreground", "--timeout=85s")
+        bare_cluster.kubectl("delete", "pdj,tj", *gone)
+        assert team.pods() == {}
     finally:
         operator.stop()
     assert [row for row in operator.lines if row["level"] == "error"] == []
     assert [row for row in operator.lines if "forbidden" in row["message"]] == []
-    # Their pods go by the cluster's own hand, which looks for new kinds of owners twice a minute;
-    # the namespace need not wait for that.
     team.remove()
     bare_cluster.kubectl("delete", "-f", "-", "--timeout=60s", text=text)
     until(lambda: _everything(bare_cluster) == before, "the cluster to be as it was")
