@@ -253,20 +253,24 @@ def test_hostile_objects_are_refused_and_nothing_of_them_reaches_the_cluster(
 
 
 def test_an_object_that_is_allowed_makes_pods_without_any_danger(platform: Platform) -> None:
-    made = platform.caller.post("/api/v1/trainingjobs/", TRAINING)
-    assert made.status == 200, made.body
+    answer = platform.caller.post("/api/v1/trainingjobs/", TRAINING)
+    assert answer.status == 200, answer.body
     platform.run("wait", "--for", "running", "--timeout", "60s", "fit")
+    (made,) = [one for one in platform.objects("tj") if one["metadata"]["name"].startswith("fit")]
+    assert made["spec"]["trainer"]["entrypoint"] == TRAINING["spec"]["trainer"]["entrypoint"]
     pods = [pod for pod in platform.objects("pods") if pod["metadata"]["name"].startswith("fit")]
     assert len(pods) == 3
     for pod in pods:
         assert pod["metadata"]["namespace"] == HOME
         container, *others = pod["spec"]["containers"]
         assert others == []
+        mounts = container["volumeMounts"]  # /trainer_id and /trainer_count are the operator's
+        container["volumeMounts"] = [one for one in mounts if one["name"] != "paddlecloud-files"]
         # The run's own token, which the server puts beside what the tenant said.
         own = [one for one in container.pop("envFrom") if "secretRef" in one]
         assert [one["secretRef"]["name"].endswith(".env") for one in own] == [True]
         spec = {"containers": [container], "volumes": [{"name": "data", "emptyDir": {}}]}
         assert [one for one in dangers({"spec": spec}) if "peers" not in one] == []
         kinds = {kind for volume in pod["spec"]["volumes"] for kind in volume if kind != "name"}
-        assert kinds <= {"emptyDir", "configMap"}
+        assert kinds <= {"emptyDir", "configMap", "downwardAPI"}
     platform.run("kill", "--wait", "fit")

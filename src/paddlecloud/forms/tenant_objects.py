@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from paddlecloud.core.contract import LEGACY_PORT
 from paddlecloud.core.errors import Fault, InvalidInput
 from paddlecloud.core.jobspec import JobSpec, RoleSpec
 from paddlecloud.core.topology import PADDLEJOB_WORDS
@@ -24,6 +25,8 @@ _FORMS: Mapping[str, Any] = {paddlejob.KIND: paddlejob, trainingjob.KIND: traini
 _OF_THE_API_SERVER = (
     "creationTimestamp deletionTimestamp generation managedFields resourceVersion selfLink uid"
 ).split()
+# The annotation of a spec that came as an object of this kind and is to be one again.
+OBJECT_KIND = "object-kind"
 _WITH_KUBECTL = "is for objects made with kubectl; jobs of the server do without it"
 
 
@@ -53,14 +56,20 @@ def parse(body: Mapping[str, Any]) -> JobSpec:
     if faults:
         raise InvalidInput(faults=faults)
     metadata = body.get("metadata") or {}
+    notes = dict(metadata.get("annotations") or {})
     return replace(
         job.spec,
         roles=tuple(roles),
         package="",  # the templates say where they work
         registry=registry,
         labels=dict(metadata.get("labels") or {}),
-        annotations=dict(metadata.get("annotations") or {}),
+        annotations={**notes, **kind_note(body)},
     )
+
+
+def kind_note(body: Mapping[str, Any]) -> dict[str, str]:
+    """What has a spec rendered as the kind of object it came as: a PaddleJob is, unasked."""
+    return {OBJECT_KIND: trainingjob.KIND} if body.get("kind") == trainingjob.KIND else {}
 
 
 def _check_frame(body: Mapping[str, Any], api_version: str) -> list[Fault]:
@@ -105,6 +114,9 @@ def _check_extras(job: ClusterJob, *, is_training_job: bool) -> list[Fault]:
         "spec.suspend": job.suspend,
         "spec.schedulingPolicy": job.gang is not None,
         "spec.sampleSetRef": job.samples is not None,
+        "spec.port": job.port not in (0, LEGACY_PORT),
+        "spec.ports_num": job.v2_ports[0] != 1,
+        "spec.ports_num_for_sparse": job.v2_ports[1] != 1,
     }
     return [Fault(field, _WITH_KUBECTL) for field, is_said in said.items() if is_said]
 

@@ -104,6 +104,12 @@ def test_refuses_a_hostile_template_by_its_path(
         (_changed(_paddle_job(), "spec", "intranet", value="Host"), ["spec.intranet"]),
         (_changed(_paddle_job(), "spec", "worker", "replicas", value=0), ["spec.worker.replicas"]),
         (_changed(TRAINING, "spec", "host_network", value=True), ["spec.host_network"]),
+        (_changed(TRAINING, "spec", "port", value=7170), ["spec.port"]),
+        (_changed(TRAINING, "spec", "ports_num", value=2), ["spec.ports_num"]),
+        (
+            _changed(TRAINING, "spec", "ports_num_for_sparse", value=2),
+            ["spec.ports_num_for_sparse"],
+        ),
         (
             _changed(TRAINING, "spec", "volumes", value=[{"name": "d", "hostPath": {"path": "/"}}]),
             ["spec.volumes[0].hostPath", "spec.VolumeMounts[0]"],

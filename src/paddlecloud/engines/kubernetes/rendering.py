@@ -26,6 +26,7 @@ from paddlecloud.engines.kubernetes.config import KubernetesConfig
 from paddlecloud.engines.protocols import JobRun
 from paddlecloud.forms import paddlejob, start_command, trainingjob
 from paddlecloud.forms.custom_resources import ClusterJob
+from paddlecloud.forms.tenant_objects import OBJECT_KIND, kind_note
 from paddlecloud.kube import words
 
 Json = dict[str, Any]
@@ -77,9 +78,12 @@ def custom_resource(job: JobRun, config: KubernetesConfig, namespace: str) -> Js
 
 
 def _as_training_job(job: ClusterJob, asked: JobSpec) -> Json | None:
-    """The object, if it is one of generation A and that form can say all of it."""
-    is_of_its_modes = asked.mode in (Mode.SINGLE, Mode.PS)
-    if not is_of_its_modes or any(role.template is not None for role in asked.roles):
+    """The object, if it is one of generation A, or came as such an object, and that form can say
+    all of it."""
+    came_as_one = asked.annotations.get(OBJECT_KIND) == trainingjob.KIND
+    has_templates = any(role.template is not None for role in asked.roles)
+    is_of_its_time = asked.mode in (Mode.SINGLE, Mode.PS) and not has_templates
+    if not (came_as_one or is_of_its_time):
         return None
     # The templates enter the package themselves: see `start_command`.
     body = trainingjob.render(replace(job, spec=replace(job.spec, package="")))
@@ -306,7 +310,7 @@ def spec_of(body: Mapping[str, Any], config: KubernetesConfig) -> JobSpec:
         runtime="" if found.runtime == config.image else found.runtime,
     )
     if words.JOB_ID_LABEL not in (metadata.get("labels") or {}):
-        return replace(found, annotations={MADE_WITH: "kubectl"})
+        return replace(found, annotations={MADE_WITH: "kubectl", **kind_note(body)})
     return _as_submitted(found)
 
 

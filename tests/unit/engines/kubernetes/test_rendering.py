@@ -23,7 +23,7 @@ from paddlecloud.core.resources import Resources
 from paddlecloud.engines.kubernetes import rendering
 from paddlecloud.engines.kubernetes.config import KubernetesConfig
 from paddlecloud.engines.protocols import JobRun
-from paddlecloud.forms import paddlejob, trainingjob
+from paddlecloud.forms import paddlejob, tenant_objects, trainingjob
 
 PFS = {"nfs": {"server": "files", "path": "/pfs"}}
 CONFIG = KubernetesConfig(Path("/nowhere"), cluster="dc", pfs_volume=PFS)
@@ -59,6 +59,28 @@ def template_of(body: dict, role: str = "worker") -> dict:
 
 def variables(container: dict) -> dict[str, str]:
     return {one["name"]: one["value"] for one in container["env"] if "value" in one}
+
+
+# --- kinds -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("servers", [0, 1])
+def test_an_object_stays_of_the_kind_it_came_as(servers):
+    trainer = {"entrypoint": "python t.py", "min-instance": 2, "max-instance": 2}
+    came = {
+        "apiVersion": "paddlepaddle.org/v1",
+        "kind": "TrainingJob",
+        "metadata": {"name": "fit"},
+        "spec": {"image": "x:1", "trainer": trainer},
+    }
+    if servers:
+        came["spec"]["pserver"] = {"min-instance": servers}
+    spec = replace(tenant_objects.parse(came), cluster="dc")
+    body = body_of(replace(a_run(), spec=spec))
+    assert body["kind"] == "TrainingJob"
+    again = rendering.parse(body).spec
+    assert (again.mode, again.trainers.replicas) == (spec.mode, 2)
+    assert template_of(body)["containers"][0]["image"] == "x:1"
 
 
 # --- names and marks ---------------------------------------------------------------------------
