@@ -20,6 +20,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -115,10 +116,11 @@ def free_port() -> int:
 class Reader:
     """Somebody with an empty home who types what the document says."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, tools: Sequence[Path] = (), **env: str) -> None:
         (home / "pc").symlink_to(ROOT)
         port = free_port()
-        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        folders = [*tools, Path(sys.executable).parent, os.environ["PATH"]]
+        path = ":".join(map(str, folders))
         self._cwd = ROOT
         self._home = home
         self._env = {
@@ -131,6 +133,7 @@ class Reader:
             "LANG": "C.UTF-8",
             "COLUMNS": "120",
             "OUT": str(home / "out"),
+            **env,
         }
 
     def type(self, command: str) -> list[str]:
@@ -157,19 +160,22 @@ class Reader:
         self.type("paddlecloud down --kill-jobs")
 
 
-def play(document: Document) -> list[list[str]]:
+def play(document: Document, tools: Sequence[Path] = (), **env: str) -> list[list[str]]:
     with tempfile.TemporaryDirectory(prefix="paddlecloud-reader-") as folder:
-        reader = Reader(Path(folder))
+        reader = Reader(Path(folder), tools, **env)
         try:
             return [reader.type(step.command) for step in document.steps]
         finally:
             reader.leave()
 
 
-def differences(document: Document) -> list[str]:
-    """What the document shows otherwise than it happens, as a diff; empty when it is right."""
+def differences(document: Document, tools: Sequence[Path] = (), **env: str) -> list[str]:
+    """What the document shows otherwise than it happens, as a diff; empty when it is right.
+
+    Its reader has what the guide asks for: `tools` on the path, and `env`.
+    """
     found: list[str] = []
-    for step, printed in zip(document.steps, play(document), strict=True):
+    for step, printed in zip(document.steps, play(document, tools, **env), strict=True):
         shown, seen = ([kinds_of(line) for line in lines] for lines in (step.shown, printed))
         if shown != seen:
             found += [f"{document.path.name}: $ {step.command}"]
@@ -177,8 +183,8 @@ def differences(document: Document) -> list[str]:
     return found
 
 
-def record(document: Document) -> None:
-    for step, printed in zip(document.steps, play(document), strict=True):
+def record(document: Document, tools: Sequence[Path] = (), **env: str) -> None:
+    for step, printed in zip(document.steps, play(document, tools, **env), strict=True):
         step.shown = printed
     document.write()
 
