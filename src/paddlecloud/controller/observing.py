@@ -14,8 +14,9 @@ from paddlecloud.controller.identity import Identity, Json, slot_of
 from paddlecloud.controller.remembering import RUN, seconds
 from paddlecloud.core import restart
 from paddlecloud.core.jobspec import JobSpec
-from paddlecloud.core.observed import EndCause, Exit, ReplicaKey, ReplicaObserved, ReplicaState
+from paddlecloud.core.observed import ReplicaKey, ReplicaObserved, ReplicaState
 from paddlecloud.forms.custom_resources import Intranet
+from paddlecloud.kube.pods import container_status, exit_of
 from paddlecloud.kube.words import PROBED_ANNOTATION, STOPPED_ANNOTATION
 
 # A server that listens elsewhere than where it was told to is believed after this long.
@@ -94,8 +95,8 @@ def _pod(
     pod: Json, key: ReplicaKey, spec: JobSpec, intranet: Intranet, now: float
 ) -> ReplicaObserved:
     status, metadata = pod.get("status") or {}, pod["metadata"]
-    container = _training_container(pod)
-    end = _exit(pod, container)
+    container = container_status(pod)
+    end = exit_of(pod)
     state = ReplicaState.ENDED if end is not None else _state(pod, container, now)
     # How it ends now says nothing, and nodes' clocks do not tell whether it ended before.
     is_leaving = bool(metadata.get("deletionTimestamp"))
@@ -117,21 +118,6 @@ def _pod(
     )
 
 
-def _training_container(pod: Json) -> Json:
-    """The status of the first container, or of one that failed when the first did not."""
-    named = [one.get("name") for one in (pod.get("spec") or {}).get("containers") or ()]
-    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-    by_name = {one.get("name"): one for one in statuses}
-    first = by_name.get(named[0], {}) if named else {}
-
-    def code(one: Json) -> int:
-        return int(((one.get("state") or {}).get("terminated") or {}).get("exitCode") or 0)
-
-    if code(first) == 0:
-        return next((one for one in by_name.values() if code(one)), first)
-    return first
-
-
 def _state(pod: Json, container: Json, now: float) -> ReplicaState:
     status = pod.get("status") or {}
     if status.get("phase") != "Running":
@@ -147,32 +133,11 @@ def probe_left_s(pod: Json, now: float) -> float | None:
     """How long a server that runs but does not listen is still waited for; None if it is not."""
     if PROBED_ANNOTATION not in (pod["metadata"].get("annotations") or {}):
         return None
-    container = _training_container(pod)
+    container = container_status(pod)
     began = seconds(((container.get("state") or {}).get("running") or {}).get("startedAt"))
     if began is None or container.get("ready"):
         return None
     return began + PROBE_PATIENCE_S - now
-
-
-def _exit(pod: Json, container: Json) -> Exit | None:
-    status = pod.get("status") or {}
-    phase = status.get("phase")
-    if phase == "Succeeded":
-        return Exit(EndCause.EXITED)
-    if phase != "Failed":
-        return None
-    why = ": ".join(filter(None, (status.get("reason"), status.get("message"))))
-    ended = (container.get("state") or {}).get("terminated")
-    if not ended:
-        return Exit(EndCause.START_FAILED, 1, 0, why)
-    code, signal = int(ended.get("exitCode") or 0), int(ended.get("signal") or 0)
-    words = why or str(ended.get("message") or "").strip()
-    if ended.get("reason") == "OOMKilled":
-        return Exit(EndCause.OUT_OF_MEMORY, code, signal, words)
-    if signal or code > 128:
-        return Exit(EndCause.SIGNALED, code, signal or code - 128, words)
-    # A pod can fail although its program ended well: evicted, past its deadline.
-    return Exit(EndCause.EXITED, code or 1, 0, words)
 
 
 def _ended_at(pod: Json, times: Json) -> float | None:

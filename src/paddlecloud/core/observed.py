@@ -38,6 +38,14 @@ class EndCause(StrEnum):
     START_FAILED = "start_failed"  # the program never ran; `message` says why
 
 
+MAX_SIGNAL = 64
+
+
+def signal_of(code: int) -> int:
+    """The signal that an exit code tells of, as shells and container runtimes count; or 0."""
+    return code - 128 if 128 < code <= 128 + MAX_SIGNAL else 0
+
+
 @dataclass(frozen=True, slots=True)
 class Exit:
     cause: EndCause

@@ -10,7 +10,7 @@ from typing import Any
 
 from paddlecloud.core.contract import termination_message
 from paddlecloud.core.jobspec import Role
-from paddlecloud.core.observed import EndCause, Exit
+from paddlecloud.core.observed import EndCause, Exit, signal_of
 from paddlecloud.core.topology import role_from_word
 from paddlecloud.forms.start_command import CANNOT_START
 from paddlecloud.kube.words import ATTEMPT_LABEL, INDEX_LABEL, ROLE_LABEL
@@ -105,8 +105,8 @@ def exit_of(pod: Json) -> Exit | None:
         return Exit(EndCause.START_FAILED, code or 127, 0, own_words.removeprefix(CANNOT_START))
     if ended.get("reason") == "OOMKilled":
         return Exit(EndCause.OUT_OF_MEMORY, code, signal or 9, _out_of_memory(pod))
-    if signal or code > 128:
-        return Exit(EndCause.SIGNALED, code, signal or code - 128, why or own_words)
+    if signal := signal or signal_of(code):
+        return Exit(EndCause.SIGNALED, code, signal, why or own_words)
     # A pod can fail although its program ended well: evicted, past its deadline.
     return Exit(EndCause.EXITED, code or 1, 0, why or own_words or termination_message(code))
 

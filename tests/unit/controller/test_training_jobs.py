@@ -70,7 +70,8 @@ def test_fails_when_one_trainer_fails():
     world = training()
     world.end("job-trainer-1", 1)
     world.settle()
-    assert (world.status["phase"], world.status["reason"]) == ("failed", "exit 1 in trainer-1")
+    why = "exit 1 in trainer-1: General Error"
+    assert (world.status["phase"], world.status["reason"]) == ("failed", why)
 
 
 def test_gives_programs_of_that_time_what_they_read():
