@@ -26,7 +26,7 @@ demo: system venv runtime ## Start the platform and train two real jobs on it
 
 .PHONY: test
 test: export PADDLECLOUD_STRICT := 1
-test: system venv runtime cluster-programs lint types ## Run every test; a skip that could be avoided is a failure
+test: system venv runtime cluster-programs lint types verify ## Run every test; a skip that could be avoided is a failure
 	@tools/test.sh $(ARGS)
 
 # --- while working ----------------------------------------------------------------------------
@@ -43,6 +43,14 @@ lint: venv ## Check format and style
 .PHONY: types
 types: venv ## Check types (strict in core, forms, scheduling, wire)
 	@$(BIN)/mypy --no-error-summary
+
+.PHONY: verify
+verify: venv ## Compare what is generated from code with what is checked in
+	@$(BIN)/python tools/generated.py verify
+
+.PHONY: generate
+generate: venv ## Write what is generated from code: deploy/crds, docs/openapi.json, tables
+	@$(BIN)/python tools/generated.py write
 
 .PHONY: format
 format: venv ## Format the code and fix what can be fixed by rule

@@ -10,13 +10,14 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
 import contract_table  # noqa: E402
+import generated  # noqa: E402
 
 from paddlecloud.core import contract  # noqa: E402
 
 
 def test_the_table_of_variables_is_current():
     text = contract_table.GUIDE.read_text(encoding="utf-8")
-    assert text == contract_table.with_table(text), "run: python tools/contract_table.py"
+    assert text == contract_table.with_table(text), "run: make generate"
 
 
 def test_every_variable_of_the_contract_is_in_the_table():
@@ -41,10 +42,23 @@ def test_every_verb_is_in_the_guide_to_the_commands():
 
 
 def test_the_custom_resource_definitions_are_current():
-    from paddlecloud.controller import manifests
+    files = generated.definitions()
+    assert len(files) == 3
+    assert generated.stale(files) == []
 
-    for definition in manifests.definitions():
-        file = ROOT / "deploy" / "crds" / f"{definition['spec']['names']['plural']}.yaml"
-        assert file.read_text(encoding="utf-8") == manifests.as_yaml([definition]), (
-            f"run: paddlecloud manifests --crds > {file.relative_to(ROOT)}"
-        )
+
+def test_says_what_is_not_as_the_code_says(tmp_path):
+    files = generated.definitions()
+    first, second, third = files
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert generated.stale(files, tmp_path) == []
+    (tmp_path / first).write_text(files[first].replace("Ready", "Rdy"))
+    (tmp_path / second).unlink()
+    (tmp_path / third).with_name("other.yaml").write_text("")
+    assert generated.stale(files, tmp_path) == [
+        f"{first} is not what the code says",
+        f"{second} is missing",
+        "deploy/crds/other.yaml is of no definition there is",
+    ]

@@ -59,4 +59,5 @@ if __name__ == "__main__":
     text = script()
     if "--check" in sys.argv:
         sys.exit(0 if text == SCRIPT.read_text(encoding="utf-8") else 1)
-    SCRIPT.write_text(text, encoding="utf-8")
+    target = Path(sys.argv[2]) if sys.argv[1:2] == ["--to"] else SCRIPT
+    target.write_text(text, encoding="utf-8")
