@@ -23,7 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "kube": {"core", "forms"},
     "engines": {"core", "forms", "scheduling", "kube"},
     "sdk": {"core", "forms", "wire"},
-    "controller": {"core", "forms", "scheduling", "kube", "engines"},
+    "controller": {"core", "forms", "scheduling", "kube", "engines", "runtime"},
     "server": {"core", "forms", "scheduling", "wire", "pfs", "runtime", "kube", "engines"},
     "cli": {"core", "forms", "wire", "sdk"},
     # Shipped fakes for everyone's tests; nothing in the package may import them.

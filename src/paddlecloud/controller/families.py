@@ -73,5 +73,6 @@ class Families:
         key = JobKey(who.kind, who.namespace, who.name)
         with self._lock:
             pods, services, maps = (dict(self._filed[plural].get(key) or {}) for plural in PLURALS)
-        peers, gate = maps.get(who.peers_name), maps.get(who.gate_name)
-        return Children(list(pods.values()), list(services.values()), peers, gate, group)
+        names = (who.peers_name, who.gate_name, who.runtime_name)
+        peers, gate, runtime = (maps.get(name) for name in names)
+        return Children(list(pods.values()), list(services.values()), peers, gate, group, runtime)

@@ -26,6 +26,7 @@ from paddlecloud.kube.words import (
     KIND_LABEL,
     POD_LABEL,
     ROLE_LABEL,
+    RUNTIME_ANNOTATION,
 )
 
 Json = dict[str, Any]
@@ -48,6 +49,7 @@ class Identity:
     platform_id: str = ""
     user: str = ""
     is_archived: bool = False  # its pods wait until their logs are stored
+    runtime_wish: str = ""  # "true" and "false" are understood; see `in_front`
 
     @property
     def job_id(self) -> str:
@@ -98,6 +100,11 @@ class Identity:
         """
         return f"{self.peers_name}.servers"
 
+    @property
+    def runtime_name(self) -> str:
+        """Of the ConfigMap with our runtime, where it is used."""
+        return f"{self.peers_name}.runtime"
+
     def base_port(self, job: ClusterJob) -> int:
         if job.intranet != Intranet.HOST:
             return job.port or BASE_PORT
@@ -117,6 +124,7 @@ def identity_of(body: Json, kind: Kind = PADDLE_JOB) -> Identity:
         platform_id=labels.get(JOB_ID_LABEL, ""),
         user=notes.get(ACCOUNT_ANNOTATION, ""),
         is_archived=notes.get(ARCHIVE_ANNOTATION) == "true",
+        runtime_wish=notes.get(RUNTIME_ANNOTATION, ""),
     )
 
 

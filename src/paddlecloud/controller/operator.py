@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from paddlecloud.controller import families, holding, resource_groups, restless, statuses
+from paddlecloud.controller import families, holding, in_front, resource_groups, restless, statuses
 from paddlecloud.controller.acting import Actor, NameTaken
 from paddlecloud.controller.admission import Admission
 from paddlecloud.controller.families import Families, JobKey, job_key
@@ -24,7 +24,7 @@ from paddlecloud.controller.identity import Identity, Json, identity_of, is_owne
 from paddlecloud.controller.inventory import GROUPS_VERSION, Inventory
 from paddlecloud.controller.peers import Site
 from paddlecloud.controller.planning import plan
-from paddlecloud.controller.plans import PODS, Delete, Nudge, Plan
+from paddlecloud.controller.plans import CONFIG_MAPS, PODS, Delete, Nudge, Plan
 from paddlecloud.controller.podgroups import POD_GROUPS, PodGroups, names_volcano
 from paddlecloud.controller.remembering import readable
 from paddlecloud.controller.restless import Restless, Watchfulness
@@ -107,6 +107,7 @@ class Operator:
                 self._client,
                 Watched(collection("v1", plural, namespace), JOB_LABEL),
                 lambda body, plural=plural: self._child_changed(plural, body),  # type: ignore[misc]
+                in_front.without_text if plural == CONFIG_MAPS else None,
             )
         return found
 

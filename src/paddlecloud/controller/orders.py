@@ -1,8 +1,8 @@
 """What people ask of a job that exists, by annotations on its object.
 
 `paddlepaddle.org/cancel` ends the job and keeps the object; `paddlepaddle.org/moves` has replicas
-leave their nodes. An order that cannot be read is a warning on the job and moves nothing. Pure;
-`planning` calls it.
+leave their nodes; `paddlepaddle.org/runtime` is for `in_front`. An order that cannot be read is a
+warning on the job and changes nothing. Pure; `planning` calls it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from paddlecloud.controller.identity import Json
 from paddlecloud.core.observed import Move
 from paddlecloud.core.topology import role_from_word
 from paddlecloud.forms.custom_resources import Warned
-from paddlecloud.kube.words import CANCEL_ANNOTATION, MOVES_ANNOTATION
+from paddlecloud.kube.words import CANCEL_ANNOTATION, MOVES_ANNOTATION, RUNTIME_ANNOTATION
 
 _KILLED = "killed"
 _SHAPE = 'a JSON list of {"role": "worker", "index": 0, "attempt": 1, "host": "node", "at": 0}'
@@ -31,7 +31,16 @@ class Orders:
 def read(body: Json) -> Orders:
     notes = body["metadata"].get("annotations") or {}
     moves, warnings = _moves(notes.get(MOVES_ANNOTATION))
+    warnings += _odd_wish(notes.get(RUNTIME_ANNOTATION))
     return Orders(_cancel(notes.get(CANCEL_ANNOTATION)), moves, warnings)
+
+
+def _odd_wish(text: str | None) -> tuple[Warned, ...]:
+    """Of a word about the runtime (`in_front`) that means nothing."""
+    if text in (None, "", "true", "false"):
+        return ()
+    where = f"metadata.annotations.{RUNTIME_ANNOTATION}"
+    return (Warned(where, 'is ignored; the words are "true" and "false"'),)
 
 
 def _cancel(why: str | None) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 
 from paddlecloud.controller import (
     allotments,
+    in_front,
     nudging,
     orders,
     podgroups,
@@ -127,6 +128,7 @@ def _owned(children: Children, uid: str) -> Children:
         mine(children.config_map),
         mine(children.gate),
         mine(children.pod_group),
+        mine(children.runtime),
     )
 
 
@@ -174,6 +176,7 @@ class _Steps(Look):
             return
         yield from self._pod_group()
         yield from self._services()
+        yield from self._runtime()
         data = self._data()
         creations = list(self._creations(decision))
         if data is None and self.mine.config_map is not None:
@@ -229,6 +232,11 @@ class _Steps(Look):
         for service in self.mine.services:
             if service["metadata"]["name"] not in names:
                 yield _delete(SERVICES, service)
+
+    def _runtime(self) -> Iterable[Action]:
+        """Before the pods that mount it."""
+        if self.everybody.runtime is None and in_front.is_used(self.job, self.who):
+            yield Create(CONFIG_MAPS, in_front.config_map(self.who))
 
     def _creations(self, decision: Decision) -> Iterable[Action]:
         """Pods to make; first, and then alone, those that stand in the way of new attempts."""

@@ -62,6 +62,7 @@ class Children:
     config_map: Json | None = None  # the peers
     gate: Json | None = None  # what workers wait for until the servers listen
     pod_group: Json | None = None  # of the job's name, for Volcano
+    runtime: Json | None = None  # what is put in front of commands
 
 
 @dataclass(frozen=True, slots=True)

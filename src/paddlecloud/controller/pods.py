@@ -1,8 +1,8 @@
 """The pods, services and the ConfigMap of a job, as JSON for the API server.
 
 A pod is the user's template, whole, with what makes it a replica added: name, host name, owner,
-labels, variables, the peers' ConfigMap and the ports. On a clash of variables ours win, as with
-the first operator. Pure; `planning` calls it.
+labels, variables, the peers' ConfigMap, the ports and our runtime (`in_front`). On a clash of
+variables ours win, as with the first operator. Pure; `planning` calls it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
+from paddlecloud.controller import in_front
 from paddlecloud.controller.identity import (
     Identity,
     Json,
@@ -80,6 +81,7 @@ def pod(job: ClusterJob, who: Identity, site: Site, size: int, key: ReplicaKey) 
     _open_ports(spec, container, job, who)
     metadata = _metadata(template.get("metadata") or {}, job, who, key, name)
     _probe(container, metadata, job, who, key.role)
+    in_front.put_in_front(spec, container, who)
     if who.kind is TRAINING_JOB:
         _give_files(spec, container, metadata, size, key)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}

@@ -33,6 +33,7 @@ def _all(everybody: Children) -> Iterable[tuple[str, Json]]:
     single = (
         (CONFIG_MAPS, everybody.config_map),
         (CONFIG_MAPS, everybody.gate),
+        (CONFIG_MAPS, everybody.runtime),
         (POD_GROUPS, everybody.pod_group),
     )
     yield from ((plural, child) for plural, child in single if child is not None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from paddlecloud.controller import allotments
+from paddlecloud.controller import allotments, in_front
 from paddlecloud.controller.identity import (
     Identity,
     Json,
@@ -95,7 +95,10 @@ def build(
     if phase in words.final:
         ended_at = decided.ended_at if decided.ended_at is not None else now
         status["completionTime"] = old.get("completionTime") or written_time(ended_at)
-    status["conditions"] = _conditions(words, phase, decided.phase, reason, warnings, old, now)
+    status["conditions"] = [
+        *_conditions(words, phase, decided.phase, reason, warnings, old, now),
+        condition_row(*in_front.condition(job, who), old=old, now=now),
+    ]
     return status
 
 

@@ -42,6 +42,8 @@ ARCHIVE_ANNOTATION = "paddlepaddle.org/archive"  # "true": logs are stored, see 
 CANCEL_ANNOTATION = "paddlepaddle.org/cancel"
 # A JSON list of {role, index, attempt, host, at}: replicas that are to run on other nodes.
 MOVES_ANNOTATION = "paddlepaddle.org/moves"
+# "true" or "false": whether our runtime is put in front of commands; see `controller.in_front`.
+RUNTIME_ANNOTATION = "paddlepaddle.org/runtime"
 
 # --- on events -----------------------------------------------------------------------------------
 

@@ -67,9 +67,10 @@ class Namespace:
 
         maps = {body["metadata"]["name"]: body for body in of("configmaps")}
         who = identity_of(self.body, self.kind)
-        peers, gate = maps.get(who.peers_name), maps.get(who.gate_name)
+        names = (who.peers_name, who.gate_name, who.runtime_name)
+        peers, gate, runtime = (maps.get(name) for name in names)
         group = next(iter(of("podgroups")), None)
-        return Children(of("pods"), of("services"), peers, gate, group)
+        return Children(of("pods"), of("services"), peers, gate, group, runtime)
 
     def look(self) -> Plan:
         body = copy.deepcopy(self.body)
