@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -72,13 +71,17 @@ def test_goes_on_where_a_killed_one_was(namespace, operator, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"),
+    ("words", "complaint", "code"),
     [
-        (["--kubeconfig", "no-such-file"], "there is no kubeconfig no-such-file"),
-        ([], "outside a cluster say which one: --kubeconfig FILE"),
+        (["--kubeconfig", "no-such-file"], "there is no kubeconfig no-such-file", 4),
+        ([], "outside a cluster say which one: --kubeconfig FILE", 4),
+        (["--kubeconfig", "empty"], "error: --kubeconfig: is not a kubeconfig", 2),
+        (["--kubeconfig", "good", "--etcd-server", "http://a:1"], "--etcd-server: must be HOST", 2),
     ],
 )
-def test_says_what_is_missing(words: list[str], complaint: str, tmp_path: Path):
+def test_says_what_is_missing(words: list[str], complaint: str, code: int, tmp_path, cluster):
+    (tmp_path / "empty").write_text("")
+    (tmp_path / "good").write_bytes(cluster.kubeconfig.read_bytes())
     done = subprocess.run(
         [sys.executable, "-m", "paddlecloud", "controller", *words],
         capture_output=True,
@@ -86,6 +89,6 @@ def test_says_what_is_missing(words: list[str], complaint: str, tmp_path: Path):
         cwd=tmp_path,
         timeout=60,
     )
-    assert done.returncode == 4
+    assert done.returncode == code
     assert complaint in done.stderr
     assert "Traceback" not in done.stderr

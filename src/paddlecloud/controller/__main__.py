@@ -11,6 +11,7 @@ import gc
 import json
 import logging
 import os
+import re
 import secrets
 import signal
 import socket
@@ -19,6 +20,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from paddlecloud.controller.families import ABOUT
 from paddlecloud.core.errors import InvalidInput, PaddleCloudError
 
 DEFAULT_IMAGE = "paddlecloud/paddlecloud:latest"
@@ -34,6 +36,7 @@ class _JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "from": record.name.removeprefix("paddlecloud."),
             "message": record.getMessage(),
+            **getattr(record, ABOUT, {}),  # kind, namespace and name of the job
         }
         if record.exc_info:
             row["trace"] = self.formatException(record.exc_info)
@@ -92,7 +95,7 @@ def _run(asked: argparse.Namespace) -> int:
         impatient = Client(access, COMPONENT, patience_s=leases.PATIENCE_S)
         lease = leases.Lease(impatient, lease_namespace, COMPONENT, identity)
     client = Client(access, COMPONENT, fence=lease.holds if lease is not None else None)
-    site = Site(asked.datacenter, asked.etcd_server, is_ipv6=":" in access.host)
+    site = Site(asked.datacenter, _etcd_server(asked.etcd_server), is_ipv6=":" in access.host)
     settings = Settings(
         asked.namespace,
         asked.workers,
@@ -112,14 +115,21 @@ def _run(asked: argparse.Namespace) -> int:
     listener = None
     if asked.metrics_port >= 0:
         # In a pod the kubelet asks from outside; elsewhere only this machine needs to.
-        host = asked.metrics_host or ("127.0.0.1" if asked.kubeconfig else "0.0.0.0")
+        host = asked.metrics_host or ("127.0.0.1" if asked.kubeconfig else "")
         listener = Listener(host, asked.metrics_port, operator.is_ready, operator.figures)
         listener.start()
-        logging.info("listening on %s:%d", host, listener.port)
+        logging.info("listening on %s:%d", host or "*", listener.port)
     operator.run()
     if listener is not None:
         listener.stop()
     return 0
+
+
+def _etcd_server(text: str) -> str:
+    """Paddle's launcher takes one address, and neither a scheme nor a list."""
+    if text and not re.fullmatch(r"[^\s:/,]+:[0-9]{1,5}", text):
+        raise InvalidInput("must be HOST:PORT, without a scheme, and one", field="--etcd-server")
+    return text
 
 
 def _print_manifests(asked: argparse.Namespace) -> int:
@@ -165,6 +175,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except PaddleCloudError as error:
         where = f"{error.field}: " if error.field else ""
+        where = "" if error.message.startswith(where) else where
         print(f"error: {where}{error.message}", file=sys.stderr)
         if error.hint:
             print(f"hint:  {error.hint}", file=sys.stderr)

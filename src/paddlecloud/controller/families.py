@@ -19,6 +19,8 @@ from paddlecloud.kube.words import JOB_LABEL
 
 PLURALS = (PODS, SERVICES, CONFIG_MAPS)
 
+ABOUT = "about"  # what a record of the log calls the job it is about
+
 Find = Callable[[str, Key], Json | None]  # plural, name -> the copy there is of it
 
 
@@ -32,6 +34,12 @@ class JobKey:
 
     def __str__(self) -> str:
         return f"{self.kind.name} {self.namespace}/{self.name}"
+
+    @property
+    def logged(self) -> dict[str, dict[str, str]]:
+        """For a line of the log, to be found by."""
+        named = {"kind": self.kind.name, "namespace": self.namespace, "name": self.name}
+        return {ABOUT: named}
 
 
 def job_key(kind: Kind, body: Json) -> JobKey:

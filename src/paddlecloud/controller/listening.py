@@ -6,6 +6,7 @@ answered, and nothing of a job is shown.
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,6 +23,29 @@ def metrics_text(figures: Mapping[str, float]) -> str:
     return "\n".join(lines) + "\n"
 
 
+class _BothFamilies(ThreadingHTTPServer):
+    """Every address of this machine, of IPv4 and of IPv6."""
+
+    address_family = socket.AF_INET6
+
+    def server_bind(self) -> None:
+        self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        super().server_bind()
+
+
+class _OnlyIPv6(ThreadingHTTPServer):
+    address_family = socket.AF_INET6
+
+
+def _server(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> ThreadingHTTPServer:
+    if host:
+        kind = _OnlyIPv6 if ":" in host else ThreadingHTTPServer
+        return kind((host, port), handler)
+    if socket.has_dualstack_ipv6():
+        return _BothFamilies(("::", port), handler)
+    return ThreadingHTTPServer(("0.0.0.0", port), handler)
+
+
 class Listener:
     def __init__(
         self,
@@ -30,6 +54,8 @@ class Listener:
         is_ready: Callable[[], bool],
         figures: Callable[[], Mapping[str, float]],
     ) -> None:
+        """Without a `host` on every address: the kubelet asks by the pod's, of either family."""
+
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             timeout = 10
@@ -56,8 +82,7 @@ class Listener:
             def log_message(self, format: str, *args: object) -> None:
                 """A probe every few seconds is not news."""
 
-        self._server = ThreadingHTTPServer((host, port), Handler)
-        self._server.daemon_threads = True
+        self._server = _server(host, port, Handler)
         self.port = int(self._server.server_address[1])
         self._thread = threading.Thread(
             target=self._server.serve_forever, name="listener", daemon=True

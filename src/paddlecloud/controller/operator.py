@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from paddlecloud.controller import families, holding, in_front, resource_groups, restless, statuses
@@ -28,6 +28,7 @@ from paddlecloud.controller.plans import CONFIG_MAPS, PODS, Delete, Nudge, Plan
 from paddlecloud.controller.podgroups import POD_GROUPS, PodGroups, names_volcano
 from paddlecloud.controller.remembering import readable
 from paddlecloud.controller.restless import Restless, Watchfulness
+from paddlecloud.controller.surroundings import Surroundings
 from paddlecloud.controller.workers import LONGEST_RETRY_S, Names
 from paddlecloud.core.actions import Event, Severity
 from paddlecloud.kube.client import Client, collection, member
@@ -46,7 +47,6 @@ COMPONENT = "paddlecloud"
 FINAL_PAUSE_S, LONGEST_FINAL_PAUSE_S = 5.0, 60.0
 FENCED_S = 0.3  # after which a job is looked at again that a lost lease interrupted
 TELL_S = 1.0  # how pods of a job come up is told this often
-VOLCANO_S = 60.0  # how long an answer to whether it is installed holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Operator:
         self._threads: list[threading.Thread] = []
         self._stopped = threading.Event()
         self._has_lost_the_lead, self._lead_lock = False, threading.Lock()
-        self._volcano = (-VOLCANO_S, True)  # when asked, and the answer
+        self._surroundings = Surroundings(client, self._settings.site)
         self._is_started = threading.Event()
         self._told_at: dict[str, float] = {}  # by the uid of a job, when its status was written
         self.reconciles = self.failures = 0
@@ -177,6 +177,7 @@ class Operator:
                     return self._finish()
         if self._admission is not None:
             self._admission.begin()
+        log.info("this operator leads")
         self._is_started.set()
         for number in range(self._settings.workers):
             worker = threading.Thread(target=self._work, name=f"worker {number}", daemon=True)
@@ -241,16 +242,16 @@ class Operator:
                 if error.is_fenced:
                     longest_s = FENCED_S  # it is no fault of the job's
                 elif not error.is_outdated:
-                    log.warning("%s: %s", key, error.message)
+                    log.warning("%s: %s", key, error.message, extra=key.logged)
             except Restless as error:
                 least_s = error.pause_s
-                log.warning("%s: %s", key, error)
+                log.warning("%s: %s", key, error, extra=key.logged)
             except NameTaken as error:
                 least_s = 1.0
-                log.info("%s: %s", key, error)
+                log.info("%s: %s", key, error, extra=key.logged)
             except Exception as error:
                 # One job that nobody thought of must not stop the others.
-                log.exception("%s could not be reconciled", key)
+                log.exception("%s could not be reconciled", key, extra=key.logged)
                 self._tell_puzzle(key, error)
                 least_s, longest_s = FINAL_PAUSE_S, LONGEST_FINAL_PAUSE_S
             self.reconciles += 1
@@ -265,7 +266,7 @@ class Operator:
         self._let_go(key, who, now)
         if body is None or who is None:
             return
-        site = replace(self._settings.site, has_volcano=self._has_volcano())
+        site = self._surroundings.site()
         family, allotted = self._families.of(who, self._pod_group(who, body)), None
         if self._admission is not None:
             if (body.get("status") or {}).get("phase") in key.kind.phases.final:
@@ -304,19 +305,6 @@ class Operator:
         if wake_after_s is not None:
             self.names.add_after(key, wake_after_s + 0.01)
 
-    def _has_volcano(self) -> bool:
-        """Asked now and then, since it may be installed at any time."""
-        asked_at, answer = self._volcano
-        now = time.monotonic()
-        if now - asked_at > VOLCANO_S:
-            try:
-                self._client.get("/apis/scheduling.volcano.sh")
-                answer = True
-            except Refused as error:
-                answer = not error.is_missing
-            self._volcano = (now, answer)
-        return answer
-
     def _tell(self, who: Identity, body: Json, decided: Plan, now: float) -> bool:
         """Write the status if it is another; whether it was."""
         generation, old = _generation(body), body.get("status") or {}
@@ -331,10 +319,18 @@ class Operator:
         for event in decided.events:
             self._actor.tell(who, event, generation, now)
         self._actor.write_status(who, body, decided.status)
+        self._log_phase(who, old, decided.status)
         self._told_at[who.uid] = time.monotonic()
         if decided.status.get("phase") in who.kind.phases.final:
             self._told_at.pop(who.uid, None)
         return True
+
+    def _log_phase(self, who: Identity, old: Json, new: Json) -> None:
+        phase, why = new.get("phase"), new.get("reason")
+        if phase != old.get("phase"):
+            key = JobKey(who.kind, who.namespace, who.name)
+            words = f"{phase}: {why}" if why else phase
+            log.info("%s is %s", key, words, extra=key.logged)
 
     def _tell_refusal(
         self, who: Identity, body: Json, decided: Plan, error: Refused, now: float
@@ -372,7 +368,7 @@ class Operator:
         return True
 
     def _pod_group(self, who: Identity, body: Json) -> Json | None:
-        if not names_volcano(body) or not self._has_volcano():
+        if not names_volcano(body) or not self._surroundings.site().has_volcano:
             return None
         return self._pod_groups.find(who.namespace, who.group_name)
 

@@ -56,7 +56,7 @@ from paddlecloud.core.errors import InvalidInput
 from paddlecloud.core.observed import ReplicaKey, ReplicaState
 from paddlecloud.core.phases import TERMINAL, Phase
 from paddlecloud.engines.kubernetes import allocations
-from paddlecloud.forms.custom_resources import ClusterJob, Intranet
+from paddlecloud.forms.custom_resources import ClusterJob, Intranet, Warned
 from paddlecloud.kube.kinds import PADDLE_JOB, Kind
 
 
@@ -87,6 +87,7 @@ def plan(
     if has_ended:
         return Plan(tuple(_after_the_end(job, mine, kind.phase_of(body))))
     warnings = (*warnings, *asked.warnings, *(allotted.warnings if allotted else ()))
+    warnings = (*warnings, *_without_etcd(job, site))
     look = _Steps(who, job, site, children, mine, old, asked, allotted, now)
     decision = lifecycle.decide(who.job_id, 1, job.spec, look.grant, look.observed(body), now)
     status = statuses.build(
@@ -116,6 +117,13 @@ def plan(
         (*events, *decision.events),
         look.wake_after_s(decision),
     )
+
+
+def _without_etcd(job: ClusterJob, site: Site) -> tuple[Warned, ...]:
+    if not job.elastic or site.elastic_server:
+        return ()
+    problem = "needs an etcd, which this operator was not given (--etcd-server); it does nothing"
+    return (Warned("spec.elastic", problem),)
 
 
 def _owned(children: Children, uid: str) -> Children:

@@ -362,3 +362,12 @@ def test_suspends_and_goes_on():
     world.run()
     world.settle()
     assert world.status["phase"] == "Running"
+
+
+@pytest.mark.parametrize(("server", "is_odd"), [("", True), ("etcd:2379", False)])
+def test_says_when_an_elastic_job_has_no_etcd(server, is_odd):
+    world = Namespace(Site(elastic_server=server), worker=role(2), elastic=1)
+    world.settle()
+    odd = [one["message"] for one in world.status["conditions"] if one["type"] == "OddSpec"]
+    assert bool(odd) == is_odd
+    assert all("--etcd-server" in message for message in odd)

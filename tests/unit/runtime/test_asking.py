@@ -87,6 +87,14 @@ def test_has_nobody_to_wait_for_without_servers(mounted):
     assert asked.wait_for_servers(0) == []
 
 
-@pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6 here")
-def test_reaches_servers_by_ipv6():
-    assert not asked._listens("[::1]:1")
+def test_takes_the_brackets_off_an_ipv6_address(mounted, monkeypatch):
+    asked_for = []
+
+    def connect(address, timeout_s):
+        asked_for.append(address)
+        return socket.socket()
+
+    monkeypatch.setattr(asked.socket, "create_connection", connect)
+    (mounted / "PADDLE_PSERVERS_IP_PORT_LIST").write_text("[fd00::1]:36000")
+    assert asked.wait_for_servers(0) == ["[fd00::1]:36000"]
+    assert asked_for == [("fd00::1", 36000)]
