@@ -2,7 +2,7 @@
 
 At the Nth write it dies, `before` the write is sent or `after` the server has done it, without a
 word of good-bye. Ends with code 7 when it died, and with 0 by itself when N writes never came
-and standard input is closed.
+and standard input is closed. What it writes to renew its lease is not counted.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from paddlecloud.controller.operator import Operator, Settings
 from paddlecloud.kube import kubeconfig
 from paddlecloud.kube.client import Client
+from paddlecloud.kube.leases import Lease
 
 DIED = 7
 
@@ -41,9 +42,16 @@ class DyingClient(Client):
                     os._exit(DIED)
 
 
+def leading_operator(client: Client, of_the_lease: Client, namespace: str, name: str) -> Operator:
+    """An operator that leads by a lease, as `paddlecloud controller` does."""
+    lease = Lease(of_the_lease, namespace, "paddlecloud", name)
+    return Operator(client, Settings(namespace=namespace, workers=4), lease)
+
+
 def main(config: str, namespace: str, number: str, when: str) -> None:
-    client = DyingClient(kubeconfig.from_file(Path(config)), int(number), when)
-    operator = Operator(client, Settings(namespace=namespace))
+    access = kubeconfig.from_file(Path(config))
+    client = DyingClient(access, int(number), when)
+    operator = leading_operator(client, Client(access), namespace, "the dying one")
     threading.Thread(target=lambda: (sys.stdin.read(), operator.stop()), daemon=True).start()
     operator.run()
 

@@ -51,9 +51,43 @@ def test_scales_with_kubectl(namespace, operator):
     assert len(selected) == scale["status"]["replicas"] == 4
 
 
-def test_leaves_nothing_behind_when_deleted(namespace, operator):
-    namespace.apply(paddle_job(worker=role(2), ps=role(1), intranet="Service"))
+def test_is_scaled_by_an_autoscaler(namespace, operator):
+    namespace.apply(paddle_job(worker=role(1, requests=1, limits=4)))
     namespace.until_phase("Running")
+    target = {"apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "name": "job"}
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
+    autoscaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "job"},
+        "spec": {
+            "scaleTargetRef": target,
+            "minReplicas": 3,
+            "maxReplicas": 4,
+            "metrics": [{"type": "Resource", "resource": cpu}],
+        },
+    }
+    namespace.apply(autoscaler)
+    # It needs no figures to see that there are fewer than the least.
+    namespace.kubectl("wait", "pdj/job", "--for=jsonpath={.status.ready}=3/3", "--timeout=60s")
+    namespace.kubectl("wait", "hpa/job", "--for=condition=AbleToScale", "--timeout=60s")
+
+
+def test_says_what_a_container_without_a_command_cannot_do(namespace, operator):
+    namespace.apply(paddle_job(worker=role(1)))
+    namespace.until_phase("Running")
+    namespace.kubectl("wait", "pdj/job", "--for=condition=Runtime=False", "--timeout=10s")
+    rows = {one["type"]: one for one in namespace.status()["conditions"]}
+    assert rows["Runtime"]["reason"] == "NoCommand"
+    assert "the container of worker has no command" in rows["Runtime"]["message"]
+
+
+def test_leaves_nothing_behind_when_deleted(namespace, operator):
+    workers = role(2)
+    workers["template"]["spec"]["containers"][0]["command"] = ["python", "train.py"]
+    namespace.apply(paddle_job(worker=workers, ps=role(1), intranet="Service"))
+    namespace.until_phase("Running")
+    assert "paddlecloud_runtime.py" in namespace.get("configmap/job.runtime")["data"]
     namespace.kubectl("delete", "pdj/job", "--timeout=60s")
     namespace.kubectl("wait", "--for=delete", "pods", "--all", "--timeout=60s")
 

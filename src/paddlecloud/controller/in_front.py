@@ -60,6 +60,7 @@ exec "$@"
 """
 _NAME = "paddlecloud"
 
+_NEEDS = "it stands in front of the command, if the image has Python 3.6 or newer"
 _MISSED = (
     "its cause of failure is not told in words, signals reach its first process only, and "
     "paddlecloud_runtime cannot be imported; it has its environment and its start order"
@@ -166,7 +167,7 @@ def condition(job: ClusterJob, who: Identity) -> tuple[str, bool, str, str]:
         if (found := absence(first_container(role.template), who.runtime_wish)) is not None
     }
     if not lacking:
-        return CONDITION, True, "InFront", ""
+        return CONDITION, True, "InFront", _NEEDS
     reason = min(lacking.values(), key=list(Absence).index)
     parts = []
     for one in Absence:

@@ -57,7 +57,8 @@ def test_stands_in_front_of_shells_and_python(program):
     mounts = {one["name"]: one["mountPath"] for one in found["volumeMounts"]}
     assert mounts["paddlecloud-runtime"] == "/var/run/paddlecloud/runtime"
     assert world.stored[MAP]["data"] == {"paddlecloud_runtime.py": delivery.source()}
-    assert condition(world) == ("True", "InFront", "")
+    assert condition(world)[:2] == ("True", "InFront")
+    assert "if the image has Python 3.6" in condition(world)[2]
 
 
 @pytest.mark.parametrize(
