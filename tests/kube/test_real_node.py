@@ -34,6 +34,17 @@ exec python3 -m http.server $PADDLE_PORT
 """
 
 
+ASK = """
+import sys, time, urllib.error, urllib.request
+for _ in range(300):
+    try:
+        print(urllib.request.urlopen(sys.argv[1]).read().decode())
+        break
+    except urllib.error.URLError:
+        time.sleep(0.1)
+"""
+
+
 def _jobs(cluster: RealCluster) -> list[dict[str, Any]]:
     def trains(program: Any) -> dict[str, Any]:
         return paddle_role(cluster, 2, program, SHORTER)
@@ -100,7 +111,7 @@ def test_says_when_a_pod_had_too_little_memory(jobs):
 
 def test_lets_people_in_and_pods_talk(jobs):
     jobs.until_phase("Running", "talk")
-    assert jobs.kubectl("logs", "talk-worker-1").startswith("here I am\n")
+    until(lambda: jobs.kubectl("logs", "talk-worker-1").startswith("here I am\n"), "its first line")
     variables = _environment(jobs, "talk-worker-0")
     pods = jobs.pods()
     addresses = [pods[f"talk-worker-{index}"]["status"]["podIP"] for index in range(2)]
@@ -130,9 +141,9 @@ def _environment(jobs: Namespace, pod: str) -> dict[str, str]:
 
 
 def _fetch(jobs: Namespace, pod: str, address: str) -> str:
-    """What the other pod serves, asked for inside this one."""
-    ask = f"import urllib.request as u; print(u.urlopen('http://{address}/name').read().decode())"
-    return jobs.kubectl("exec", pod, "--", "python3", "-c", ask).replace("\n\n", "\n")
+    """What the other pod serves once it listens, asked for inside this one."""
+    asked = ("exec", pod, "--", "python3", "-c", ASK, f"http://{address}/name")
+    return jobs.kubectl(*asked).replace("\n\n", "\n")
 
 
 def _until_trained(jobs: Namespace, job: str) -> None:
