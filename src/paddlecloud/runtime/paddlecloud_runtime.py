@@ -3,10 +3,10 @@
     python3 paddlecloud_runtime.py MESSAGE_FILE PROGRAM [ARGUMENT...]
 
 runs the program as its child and ends as the program ends, with its exit code or 128 + its signal.
-Signals reach the program, also through shells around it; after TERM or INT whatever is left of it
-is waited for, so that it can save. Orphans are reaped. What the program writes to stderr passes
-through unchanged; of a failure the cause is left in MESSAGE_FILE, where the kubelet looks for it,
-unless the program left words of its own.
+Signals reach the program, also through shells around it; after TERM or INT all that were reached
+are waited for, so that a program can save though its shell is gone. Orphans are reaped. What the
+program writes to stderr passes through unchanged; of a failure the cause is left in MESSAGE_FILE,
+where the kubelet looks for it, unless the program left words of its own.
 
     import paddlecloud_runtime as runtime
 
@@ -24,7 +24,7 @@ import signal
 import socket
 import sys
 import time
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Set, Tuple
 
 # --- for programs --------------------------------------------------------------------------------
 
@@ -185,8 +185,8 @@ def run(message_file: str, command: List[str]) -> int:
     child, errors = _start(message_file, command)
     said = _Copied(errors)
     code: Optional[int] = None
-    is_ending = is_childless = False
-    while code is None or (is_ending and not is_childless):
+    awaited: Set[int] = set()  # who was told to end
+    while code is None or any(map(_exists, awaited)):
         ready = select.select([wake, *said.open_ends()], [], [])[0]
         if errors in ready:
             said.copy()
@@ -194,11 +194,11 @@ def run(message_file: str, command: List[str]) -> int:
             continue
         for number in os.read(wake, 4096):
             if number == signal.SIGCHLD:
-                ended, is_childless = _reap()
-                code = ended.get(child, code)
-            else:
-                is_ending = is_ending or number in _ENDING
-                _pass_on(number, child)
+                code = _reap().get(child, code)
+                continue
+            reached = _pass_on(number, child)
+            if number in _ENDING:
+                awaited.update(reached)
     said.copy_rest()
     leave_words(message_file, cause(code, said.tail.decode("utf-8", "replace")))
     return code
@@ -277,23 +277,31 @@ class _Copied:
                 return
 
 
-def _reap() -> Tuple[Dict[int, int], bool]:
-    """The codes of all that have ended, by process id, and whether nobody is left."""
+def _reap() -> Dict[int, int]:
+    """The codes of all that have ended, by process id."""
     ended: Dict[int, int] = {}
     while True:
         try:
             process, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return ended, True
+            return ended
         if not process:
-            return ended, False
+            return ended
         killed = os.WIFSIGNALED(status)
         ended[process] = 128 + os.WTERMSIG(status) if killed else os.WEXITSTATUS(status)
 
 
-def _pass_on(number: int, child: int) -> None:
+def _exists(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    return True
+
+
+def _pass_on(number: int, child: int) -> List[int]:
     """To the program, or what is left of it, and to what its shells run: shells keep signals to
-    themselves."""
+    themselves. Who was reached."""
     processes = _processes()
     ours = [one for one, (_, parent) in processes.items() if parent == os.getpid()]
     reached = ours if ours and child not in ours else [child]
@@ -305,6 +313,7 @@ def _pass_on(number: int, child: int) -> None:
             os.kill(process, number)
         except OSError:
             pass  # it has ended meanwhile
+    return reached
 
 
 def _processes() -> Dict[int, Tuple[str, int]]:

@@ -156,6 +156,22 @@ def test_does_not_wait_for_what_a_program_left_behind(in_front):
     assert done.returncode == 0
 
 
+def test_does_not_wait_for_what_was_not_told_to_end(in_front, tmp_path):
+    program = (
+        "import subprocess, time; quiet = subprocess.DEVNULL\n"
+        "left = subprocess.Popen(['sleep', '600'], stdout=quiet, stderr=quiet)\n"
+        "print(left.pid, flush=True); time.sleep(600)"
+    )
+    running = in_front.start(sys.executable, "-c", program)
+    assert running.stdout is not None
+    left = int(running.stdout.readline())
+    try:
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(30) == 128 + signal.SIGTERM
+    finally:
+        os.kill(left, signal.SIGKILL)
+
+
 def test_reaps_orphans(in_front):
     orphans = "for i in 1 2 3; do sh -c 'sleep 0.05 &'; done; sleep 0.6; ps -o stat= --ppid $PPID"
     states = in_front.run("sh", "-c", orphans).stdout.split()
