@@ -170,11 +170,11 @@ class Namespace:
         self.cluster.kubectl("delete", "namespace", self.name, "--wait=false")
 
 
-def until(true: Callable[[], Any], what: str) -> Any:
+def until(true: Callable[[], Any], what: str, within_s: float = PATIENCE_S) -> Any:
     """Ask until the answer is a true one. For what no event tells of."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + within_s
     while not (answer := true()):
-        assert time.monotonic() < deadline, f"{what}: not within {PATIENCE_S:.0f} s"
+        assert time.monotonic() < deadline, f"{what}: not within {within_s:.0f} s"
         time.sleep(0.1)
     return answer
 

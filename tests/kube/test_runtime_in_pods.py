@@ -15,6 +15,7 @@ from tests.kube.test_jobs import paddle_job
 
 pytestmark = [pytest.mark.e2e, pytest.mark.needs("kube", "node")]
 
+MOUNTED_S = 180.0  # a kubelet looks at what is mounted every minute or two
 BREAKS = """\
 cat > /tmp/train.py <<'END'
 def read():
@@ -141,7 +142,7 @@ def test_answers_what_a_program_asks_and_follows_its_peers(jobs):
     facts = json.loads(_log(jobs, "asks-worker-1").splitlines()[0])
     assert facts == ["trainer", 1, 2, 2, 1]
     jobs.kubectl("scale", "pdj/asks", "--replicas=3")
-    until(lambda: "three" in _log(jobs, "asks-worker-0"), "a third peer")
+    until(lambda: "three" in _log(jobs, "asks-worker-0"), "a third peer", MOUNTED_S)
     jobs.kubectl("delete", "pdj/asks", "--timeout=60s")
 
 
