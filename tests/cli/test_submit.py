@@ -278,6 +278,14 @@ def test_a_dry_run_prints_a_line_to_copy(run: Run) -> None:
     assert submit_flags.parse(again).spec == submit_flags.parse(words).spec
 
 
+@pytest.mark.parametrize("form", [(), ("-o", "json"), ("-o", "yaml")])
+def test_a_dry_run_shows_no_secret(run: Run, form: tuple[str, ...]) -> None:
+    words = ("--env", "MY_TOKEN=hidden-words", "--env", "EPOCHS=shown-words", "-entry", "x", "./p")
+    out = run("submit", "--dry-run", *form, *words).out
+    assert "shown-words" in out
+    assert "hidden-words" not in out
+
+
 # --- refusals of the server --------------------------------------------------------------------
 
 NEEDS = "a trainer needs 900Gi memory, the cluster has 23Gi"

@@ -85,6 +85,15 @@ def test_shows_a_job_and_kills_it(server: Running, staff: Browser) -> None:
     assert (ended["phase"], ended["reason"]) == ("Killed", "killed by boss")
 
 
+def test_shows_no_secret_of_a_job(server: Running, staff: Browser) -> None:
+    env = {"MY_PASSWORD": "hidden-words", "EPOCHS": "shown-words"}
+    job = server.account("careful").submit("quiet", env=env)
+    page = staff.call("GET", f"/admin/jobs/job/{job['id']}/change/")
+    assert page.status == 200
+    assert b"shown-words" in page.body
+    assert b"hidden-words" not in page.body
+
+
 def test_a_session_reads_the_api_but_changes_need_the_csrf_token(staff: Browser) -> None:
     assert staff.call("GET", "/api/v2/whoami").json["name"] == "boss"
     refused = staff.call("POST", "/api/v2/accounts/boss/token")

@@ -80,8 +80,10 @@ def test_members_of_a_group_look_at_what_is_shared_with_it(
     assert _ids(other, "normal") == []
     assert status(other, job_id)
     assert ok(other.legacy("GET", f"/v1/job?jobId={job_id}"))["userId"] == name
-    assert "hidden" not in friend.get(f"/api/v2/jobs/{job_id}").body.decode()
-    assert "hidden" in user.get(f"/api/v2/jobs/{job_id}").body.decode()
+    for caller in (friend, user):
+        found = caller.get(f"/api/v2/jobs/{job_id}")
+        assert found.json["spec"]["env"]["my_password"] == "******"
+        assert "hidden" not in found.body.decode()
     assert friend.call("PUT", f"/api/v2/jobs/{job_id}/favorite").status == 204
     assert _ids(other, "favorite") == [job_id]
     for method, body in (("PUT", {"jobIds": [job_id], "opType": "Rerun"}),

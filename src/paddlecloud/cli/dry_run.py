@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from paddlecloud.cli.output import print_object
 from paddlecloud.cli.session import Session
 from paddlecloud.core import jobspec
 from paddlecloud.core.jobspec import JobSpec, Role
 from paddlecloud.core.resources import format_cpu, format_memory
-from paddlecloud.forms import submit_flags
+from paddlecloud.forms import config_ini, submit_flags
 from paddlecloud.forms.effective import effective
 from paddlecloud.forms.submit_flags import Submission
 
@@ -26,6 +28,7 @@ def show(session: Session, submission: Submission) -> int:
         answer = session.client.dry_run(spec)
         spec = jobspec.from_json(answer["spec"])
         result = {"starts": answer["starts"], "reason": answer["reason"]}
+    spec = replace(spec, env=config_ini.shown(spec.env))
     result = {"spec": jobspec.to_json(spec), "effective": effective(spec), **result}
     if "o" in session.parsed:
         form = session.parsed.text("o")

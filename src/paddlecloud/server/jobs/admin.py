@@ -7,10 +7,10 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from paddlecloud.server.exchange import rfc3339
+from paddlecloud.server.exchange import encode, rfc3339
 from paddlecloud.server.jobs.models import Event, Job, Replica, Run
 from paddlecloud.server.looking_only import ShownModel, ShownRows
-from paddlecloud.server.services import orders
+from paddlecloud.server.services import orders, sharing
 
 
 class _Runs(ShownRows):
@@ -39,11 +39,17 @@ class JobAdmin(ShownModel):
     ordering = ("-submitted_at",)
     inlines = (_Runs, _Replicas, _Events)
     actions = ("kill",)
+    exclude = ("spec",)  # as it is it may hold secrets
+    readonly_fields = ("specification",)
     show_full_result_count = False
 
     @admin.display(ordering="submitted_at")
     def submitted(self, job: Job) -> str:
         return rfc3339(job.submitted_at) or ""
+
+    @admin.display(description="spec")
+    def specification(self, job: Job) -> str:
+        return encode(sharing.shown(job.spec)).decode()
 
     @admin.action(description="Kill the selected jobs", permissions=["view"])
     def kill(self, request: HttpRequest, queryset: Any) -> None:

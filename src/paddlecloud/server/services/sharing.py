@@ -50,9 +50,9 @@ def may_end(caller: Principal, job_id: str) -> bool:
     return not caller.job_id and Sharing.objects.filter(job_id=job_id, group__in=names).exists()
 
 
-def shown(spec: bytes) -> dict[str, Any]:
-    """A specification for somebody else's eyes: without the values of secrets."""
-    whole: dict[str, Any] = msgspec.json.decode(bytes(spec))
+def shown(spec: bytes | str) -> dict[str, Any]:
+    """A specification to look at: without the values of secrets."""
+    whole: dict[str, Any] = msgspec.json.decode(spec if isinstance(spec, str) else bytes(spec))
     return {**whole, "env": config_ini.shown(whole.get("env", {}))}
 
 
