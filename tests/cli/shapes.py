@@ -31,7 +31,7 @@ def job(name: str = "wide-deep", **changes: Any) -> dict[str, Any]:
         "max_restarts": 0,
         "package": "/pfs/local/home/alice/jobs/wide-deep",
         "output": "/pfs/local/home/alice/jobs/wide-deep/output",
-        "position": None,
+        "kill": None,
         "failure": None,
         **changes,
     }

@@ -34,20 +34,23 @@ def test_says_the_state_in_the_words_of_the_old_client(
     server: ScriptedServer, run: Run, phase: str, word: str
 ) -> None:
     server.routes[f"GET /api/v2/jobs/{ID}"] = Answer(full(phase=phase))
-    server.routes[f"GET /api/v2/jobs/{ID}/events"] = Answer({"items": [], "next": None})
     answer = json.loads(run("job", "state", ID).out)
     assert answer == {"jobId": ID, "jobStatus": word, "usedTime": 39}
     old = json.loads(run("job", "--compat", "1", "state", ID).out)
     assert old == {"code": 0, "data": {"jobStatus": word}, "message": "success"}
 
 
-def test_a_job_that_is_being_killed_says_so(server: ScriptedServer, run: Run) -> None:
-    server.routes[f"GET /api/v2/jobs/{ID}"] = Answer(full(run=2))
-    events = [{"reason": "KillAsked", "run": 1}, {"reason": "KillAsked", "run": 2}]
-    server.routes[f"GET /api/v2/jobs/{ID}/events"] = Answer({"items": events, "next": None})
-    assert '"jobStatus": "killing"' in run("job", "state", ID).out
-    server.routes[f"GET /api/v2/jobs/{ID}/events"] = Answer({"items": events[:1], "next": None})
-    assert '"jobStatus": "running"' in run("job", "state", ID).out
+@pytest.mark.parametrize(("kill", "word"), [("asked", "kill_submit"), ("stopping", "killing")])
+def test_every_answer_says_that_a_job_is_being_killed(
+    server: ScriptedServer, run: Run, kill: str, word: str
+) -> None:
+    dying = full(kill=kill)
+    server.routes[f"GET /api/v2/jobs/{ID}"] = Answer(dying)
+    server.routes[f"GET /api/v2/jobs/{ID}/replicas"] = Answer({"items": []})
+    server.routes["GET /api/v2/jobs"] = page(dying)
+    assert f'"jobStatus": "{word}"' in run("job", "state", ID).out
+    assert f'"jobStatus": "{word}"' in run("job", "info", ID).out
+    assert f"jobStatus: {word}\n" in run("job", "list").out
 
 
 def test_tells_all_about_a_job(server: ScriptedServer, run: Run) -> None:

@@ -40,7 +40,9 @@ def test_rows_are_read_while_the_engine_does_not_answer(make_server, engine: str
     assert names == ["lives", "before"]
     for path in ("", "/runs", "/replicas", "/events", "/wait?timeout_s=0"):
         assert admin.get(f"/api/v2/jobs/before{path}").status == 200
-    assert admin.post("/api/v2/jobs/lives/cancel").status == 202
+    assert admin.post("/api/v2/jobs/lives/cancel").json["kill"] == "asked"
+    told = admin.get("/v1/jobStatus?jobId=lives")
+    assert told.json["data"] == {"jobStatus": "kill_submit"}
     assert admin.get("/api/v1/jobs").status == 200
     assert server.stop() == 0
 

@@ -340,3 +340,21 @@ def test_groups_and_quota_say_msg(user: Caller, old: Signer) -> None:
     assert (unknown.status, unknown.json["field"]) == (400, "cluster_name")
     assert "message" not in unknown.json
     assert unknown.json["msg"]
+
+
+def test_says_how_far_a_kill_has_come(user: Caller, old: Signer) -> None:
+    job = user.submit("lingers", "fake hold=1 linger=60")
+    user.wait(job["id"], "running")
+    assert user.get(f"/api/v2/jobs/{job['id']}").json["kill"] is None
+    ok(old.legacy("PUT", "/v1/job", {"jobIds": [job["id"]], "opType": "Kill"}))
+    seen = user.get(f"/api/v2/jobs/{job['id']}").json
+    while seen["kill"] == "asked":
+        after = f"for=changed&after={seen['revision']}"
+        seen = user.get(f"/api/v2/jobs/{job['id']}/wait?{after}&timeout_s=20").json
+    assert (seen["phase"], seen["kill"]) == ("Running", "stopping")
+    assert status(old, job["id"]) == "killing"
+    assert ok(old.legacy("GET", f"/v1/job?jobId={job['id']}"))["jobStatus"] == "killing"
+    listed = ok(old.legacy("GET", "/v1/job?type=normal"))["jobs"]
+    assert [each["jobStatus"] for each in listed] == ["killing"]
+    (row,) = user.get("/api/v2/jobs").json["items"]
+    assert row["kill"] == "stopping"

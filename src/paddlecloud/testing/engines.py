@@ -3,9 +3,9 @@
 `FakeEngine` runs a job by its entry: `fake seconds=0.5 lines=3 every=0.1 exit=1 hold=1 queue=1`.
 Each word is optional: how long it runs, how many log lines each replica writes (at once, or one
 `every` so many seconds), the exit code of trainer-0, hold (runs until cancelled or `finish`),
-queue (waits until `admit`). State is in memory only; a
-state directory gets `fake-engine.jsonl` with one line per first put, so that tests can count what
-reached the engine across restarts. The server's tests and the command line's tests use it.
+queue (waits until `admit`), linger (how long it takes to stop when cancelled). State is in memory
+only; a state directory gets `fake-engine.jsonl` with one line per first put, so that tests can
+count what reached the engine across restarts. The server's tests and the command line's use it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class _Run:
 
 def read_script(entry: str) -> dict[str, float]:
     """The words of a fake entry; anything else is a job that ends at once."""
-    words = {"seconds": 0.0, "lines": 1.0, "every": 0.0, "exit": 0.0, "hold": 0.0, "queue": 0.0}
+    words = dict.fromkeys(("seconds", "every", "exit", "hold", "queue", "linger"), 0.0)
+    words["lines"] = 1.0
     head, *rest = entry.split() or [""]
     if head != "fake":
         return words
@@ -120,8 +121,19 @@ class FakeEngine:
     def cancel(self, job_id: str, run: int, reason: str) -> None:
         with self._lock:
             found = self._runs.get((job_id, run))
-            if found is not None and found.status.phase not in TERMINAL:
-                self._end(found, Phase.KILLED, reason, Exit(EndCause.SIGNALED, 143, 15))
+            if found is None or found.status.phase in TERMINAL:
+                return
+            if linger_s := found.script["linger"]:
+                for key, seen in found.replicas.items():
+                    found.replicas[key] = replace(seen, stopping=True)
+                self._tell(found, found.status)
+                self._later(linger_s, lambda: self._kill(found, reason))
+            else:
+                self._kill(found, reason)
+
+    def _kill(self, run: _Run, reason: str) -> None:
+        if run.status.phase not in TERMINAL:
+            self._end(run, Phase.KILLED, reason, Exit(EndCause.SIGNALED, 143, 15))
 
     def move(self, job_id: str, run: int, moves: Sequence[Move]) -> None:
         with self._lock:

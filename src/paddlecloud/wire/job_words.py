@@ -13,6 +13,10 @@ JOB_NAME = "job-name"
 GROUP = "group"
 PERMISSION = "permission"
 
+# How far a kill has come: asked for, or its replicas have been told to stop.
+KILL_ASKED, KILL_STOPPING = "asked", "stopping"
+_KILLS = {KILL_ASKED: "kill_submit", KILL_STOPPING: "killing"}
+
 _STATUS = {
     "Submitted": "submit",
     "Starting": "schedule",
@@ -30,9 +34,10 @@ _STATUS = {
 ENDED = frozenset({"Succeeded", "Failed", "Killed", "TimedOut"})
 
 
-def status_word(phase: str, *, is_killing: bool = False) -> str:
-    if is_killing and phase not in ENDED:
-        return "killing"
+def status_word(phase: str, kill: str | None = None) -> str:
+    """`kill`: how far the kill of a job that has not ended has come, if there is one."""
+    if kill and phase not in ENDED:
+        return _KILLS[kill]
     return _STATUS.get(phase, "running")
 
 

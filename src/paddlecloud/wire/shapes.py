@@ -149,8 +149,9 @@ class FailureShape(TypedDict):
 
 class JobShape(TypedDict):
     """A job as lists show it. `cpu`, `memory`, `gpu` are of the whole job; `group` is whose quota
-    it counts against, empty if that group is gone. `position` counts those that wait by priority
-    and age alone; the planner's own order, with guarantees and shares, is told by explain."""
+    it counts against, empty if that group is gone. `kill` is null unless the job has been asked to
+    end and lives: then `asked`, and `stopping` once its replicas have been told. Which place a
+    waiting job has in the queue is told by explain, which asks the planner."""
 
     id: str
     name: str
@@ -175,7 +176,7 @@ class JobShape(TypedDict):
     max_restarts: int
     package: str
     output: str
-    position: int | None
+    kill: Literal["asked", "stopping"] | None
     failure: FailureShape | None
 
 

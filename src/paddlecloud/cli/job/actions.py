@@ -17,13 +17,12 @@ from paddlecloud.forms.faults import FaultList
 from paddlecloud.forms.go_flags import Flag, Kind, Parsed
 from paddlecloud.forms.long_flags import parse
 from paddlecloud.forms.pods import parse_pods
-from paddlecloud.wire.job_words import ENDED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from paddlecloud.wire.shapes import JobShape, JobWithSpecShape
+    from paddlecloud.wire.shapes import JobWithSpecShape
 
 MAX_SIZE = 1000
 JSON = Flag(("--json",), Kind.BOOL, meaning="print JSON")
@@ -88,19 +87,9 @@ def _one_id(session: JobSession) -> str:
     return ids[0]
 
 
-def _is_killing(session: JobSession, job: JobShape) -> bool:
-    """Whether somebody asked for its end and it has not come yet."""
-    if job["phase"] in ENDED:
-        return False
-    return any(
-        event["reason"] == "KillAsked" and event["run"] == job["run"]
-        for event in session.client.events(job["id"])
-    )
-
-
 def state(session: JobSession) -> int:
     job = session.client.get(_one_id(session))
-    found = answers.state(job, is_killing=_is_killing(session, job))
+    found = answers.state(job)
     if session.generation == 1:
         found = answers.envelope({"jobStatus": found["jobStatus"]})
     session.say(answers.as_json(found))
@@ -109,12 +98,8 @@ def state(session: JobSession) -> int:
 
 def info(session: JobSession) -> int:
     job = session.client.get(_one_id(session))
-    found = answers.details(
-        job,
-        session.client.replicas(job["id"]),
-        session.client.endpoint,
-        is_killing=_is_killing(session, job),
-    )
+    replicas = session.client.replicas(job["id"])
+    found = answers.details(job, replicas, session.client.endpoint)
     session.say(answers.as_json(answers.envelope(found) if session.generation == 1 else found))
     return 0
 

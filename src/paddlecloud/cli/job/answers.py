@@ -57,12 +57,12 @@ def used_s(job: Mapping[str, Any]) -> int:
     return int(times.since_s(job["started_at"]))
 
 
-def row(job: JobWithSpecShape, *, is_killing: bool = False) -> dict[str, Any]:
+def row(job: JobWithSpecShape) -> dict[str, Any]:
     """A job of a list."""
     return {
         "jobId": job["id"],
         "jobName": name_of(job),
-        "jobStatus": status_word(job["phase"], is_killing=is_killing),
+        "jobStatus": status_word(job["phase"], job["kill"]),
         "groupName": group_of(job),
         "clusterName": job["cluster"],
         "userId": job["account"],
@@ -73,22 +73,22 @@ def row(job: JobWithSpecShape, *, is_killing: bool = False) -> dict[str, Any]:
     }
 
 
-def state(job: JobWithSpecShape, *, is_killing: bool) -> dict[str, Any]:
+def state(job: JobWithSpecShape) -> dict[str, Any]:
     return {
         "jobId": job["id"],
-        "jobStatus": status_word(job["phase"], is_killing=is_killing),
+        "jobStatus": status_word(job["phase"], job["kill"]),
         "usedTime": used_s(job),
     }
 
 
 def details(
-    job: JobWithSpecShape, replicas: Sequence[ReplicaShape], endpoint: str, *, is_killing: bool
+    job: JobWithSpecShape, replicas: Sequence[ReplicaShape], endpoint: str
 ) -> dict[str, Any]:
     """All of one job but its configuration file, which the old client hid as well."""
     spec = job["spec"]
     notes = spec.get("annotations", {})
     found = {
-        **row(job, is_killing=is_killing),
+        **row(job),
         "jobType": "paddle",
         "jobVersion": notes.get("job-version") or spec["runtime"],
         "startCMD": command_of(spec["entry"]),

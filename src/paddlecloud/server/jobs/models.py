@@ -73,11 +73,6 @@ class Job(models.Model):
                 condition=~models.Q(algorithm=""),
                 name="job_algorithm",
             ),
-            models.Index(
-                fields=["cluster", "-priority", "submitted_at"],
-                condition=models.Q(phase="Queued"),
-                name="job_queue",
-            ),
         ]
 
     def __str__(self) -> str:

@@ -23,18 +23,18 @@ from paddlecloud.server.authentication import Principal
 from paddlecloud.server.database import fetch
 from paddlecloud.server.exchange import rfc3339
 from paddlecloud.server.services import groups, sharing
+from paddlecloud.wire.job_words import KILL_ASKED, KILL_STOPPING
 
 _COLUMNS = (
     "j.id, j.name, j.run, j.phase, j.reason, j.cluster, j.mode, j.priority, j.submitted_at,"
     " j.started_at, j.ended_at, j.revision, j.counts, j.granted, j.cpu_milli, j.memory_bytes,"
-    " j.gpu, j.restarts, j.max_restarts, j.package, j.failure, j.group_id"
+    " j.gpu, j.restarts, j.max_restarts, j.package, j.failure, j.group_id, j.live, j.cancel_asked"
 )
 _PRIORITY_WORDS = {int(priority): priority.word for priority in Priority}
-_MAX_QUEUE = 20_000
 PHASE_FILTERS = ("live", "all", *(phase.value for phase in Phase))
 
 
-def _shape(row: tuple[Any, ...], account: str, positions: dict[str, int]) -> dict[str, Any]:
+def _shape(row: tuple[Any, ...], account: str, kills: dict[str, str]) -> dict[str, Any]:
     """A row of `_COLUMNS` as the API's job object."""
     return {
         "id": row[0],
@@ -60,28 +60,27 @@ def _shape(row: tuple[Any, ...], account: str, positions: dict[str, int]) -> dic
         "max_restarts": row[18],
         "package": row[19],
         "output": f"{row[19]}/output" if row[19] else "",
-        "position": positions.get(row[0]),
+        "kill": kills.get(row[0]),
         "failure": msgspec.Raw(row[20].encode()),
     }
 
 
-def _positions(rows: list[tuple[Any, ...]]) -> dict[str, int]:
-    """1-based places of the queued jobs among these rows, counted from rows alone."""
-    clusters = {row[5] for row in rows if row[3] == Phase.QUEUED}
-    places: dict[str, int] = {}
-    for cluster in clusters:
-        queue = fetch(
-            "SELECT id FROM jobs_job WHERE cluster = %s AND phase = 'Queued'"
-            " ORDER BY priority DESC, submitted_at, id LIMIT %s",
-            (cluster, _MAX_QUEUE),
-        )
-        places |= {row[0]: place for place, row in enumerate(queue, 1)}
-    return places
+def kills(job_ids: list[str]) -> dict[str, str]:
+    """How far the kill of each of these live jobs, which somebody has asked to end, has come."""
+    if not job_ids:
+        return {}
+    marks = ", ".join(["%s"] * len(job_ids))
+    told = fetch(
+        "SELECT DISTINCT j.id FROM jobs_job j JOIN jobs_replica r ON r.job_id = j.id"
+        f" AND r.run = j.run WHERE r.stopping AND j.id IN ({marks})",
+        job_ids,
+    )
+    return dict.fromkeys(job_ids, KILL_ASKED) | {row[0]: KILL_STOPPING for row in told}
 
 
 def _shapes(rows: list[tuple[Any, ...]], account: str) -> list[dict[str, Any]]:
-    positions = _positions(rows)
-    return [_shape(row, account, positions) for row in rows]
+    asked = kills([row[0] for row in rows if row[22] and row[23]])
+    return [_shape(row, account, asked) for row in rows]
 
 
 # --- one job ---------------------------------------------------------------------------------
@@ -145,9 +144,9 @@ def read(job_id: str, *, with_spec: bool = False) -> dict[str, Any]:
     )
     if not rows:
         raise _missing(job_id)
-    job = _shapes(rows, rows[0][23])[0]
+    job = _shapes(rows, rows[0][25])[0]
     if with_spec:
-        job["spec"] = msgspec.Raw(rows[0][22].encode())
+        job["spec"] = msgspec.Raw(rows[0][24].encode())
     return job
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,12 +31,12 @@ from paddlecloud.server.services import (
     sharing,
     submitting,
 )
-from paddlecloud.wire.job_words import ENDED, group_of, name_of, status_word
+from paddlecloud.wire.job_words import group_of, name_of, status_word
 
 MOST_IDS = 1000
 _COLUMNS = (
     "j.id, j.name, j.phase, j.cluster, j.submitted_at, j.started_at, j.ended_at, j.cancel_asked,"
-    " j.spec, a.username, j.mode, j.reason, j.run"
+    " j.spec, a.username, j.mode, j.reason, j.run, j.live"
 )
 _SOURCE = "FROM jobs_job j JOIN accounts_account a ON a.id = j.account_id"
 # A field of a specification, in the words of the body.
@@ -120,14 +120,18 @@ def _time(at: float | None) -> str:
     return (rfc3339_seconds(at) or "").replace("T", " ").removesuffix("Z")
 
 
-def _row(row: tuple[Any, ...]) -> dict[str, Any]:
+def _kills(rows: Sequence[tuple[Any, ...]]) -> dict[str, str]:
+    return job_rows.kills([row[0] for row in rows if row[7] and row[13]])
+
+
+def _row(row: tuple[Any, ...], kill: str | None) -> dict[str, Any]:
     spec = msgspec.json.decode(row[8])
     notes = spec.get("annotations", {})
     used_s = int((row[6] or time.time()) - row[5]) if row[5] else 0
     return {
         "jobId": row[0],
         "jobName": name_of(notes, row[1]),
-        "jobStatus": status_word(row[2], is_killing=bool(row[7])),
+        "jobStatus": status_word(row[2], kill),
         "groupName": spec.get("group") or group_of(notes, row[9]),
         "clusterName": row[3],
         "userId": row[9],
@@ -146,7 +150,8 @@ def page(caller: Principal, kind: str, number: int, size: int) -> dict[str, Any]
         " ORDER BY j.submitted_at DESC, j.id DESC LIMIT %s OFFSET %s",
         [*values, size, (number - 1) * size],
     )
-    return {"jobs": [_row(row) for row in rows]}
+    kills = _kills(rows)
+    return {"jobs": [_row(row, kills.get(row[0])) for row in rows]}
 
 
 def _one(caller: Principal, ref: str) -> tuple[Any, ...]:
@@ -159,7 +164,7 @@ def _one(caller: Principal, ref: str) -> tuple[Any, ...]:
 
 def status(caller: Principal, ref: str) -> dict[str, Any]:
     row = _one(caller, ref)
-    return {"jobStatus": status_word(row[2], is_killing=bool(row[7]) and row[2] not in ENDED)}
+    return {"jobStatus": status_word(row[2], _kills([row]).get(row[0]))}
 
 
 def details(caller: Principal, ref: str) -> dict[str, Any]:
@@ -169,7 +174,7 @@ def details(caller: Principal, ref: str) -> dict[str, Any]:
     spec = msgspec.json.decode(row[8])
     notes = spec.get("annotations", {})
     found = {
-        **_row(row),
+        **_row(row, _kills([row]).get(row[0])),
         "jobType": "paddle",
         "jobVersion": notes.get("job-version") or spec.get("runtime", ""),
         "startCMD": command_of(spec.get("entry", "")),
