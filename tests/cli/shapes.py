@@ -15,6 +15,7 @@ def job(name: str = "wide-deep", **changes: Any) -> dict[str, Any]:
         "phase": "Running",
         "reason": "",
         "account": "alice",
+        "group": "",
         "cluster": "local",
         "mode": "ps",
         "priority": "normal",

@@ -107,7 +107,7 @@ def test_a_failure_is_exit_code_1(server: ScriptedServer, run: Run) -> None:
         (("lst",), "did you mean list?"),
         (("info", "local"), "is not asked for here"),
         (("info", "--cluster-name"), "needs a value"),
-        (("--nonsense", "list"), "--nonsense"),
+        (("--nonsense", "list", "x"), "--nonsense"),
     ],
 )
 def test_refuses(server: ScriptedServer, run: Run, words: tuple[str, ...], said: str) -> None:

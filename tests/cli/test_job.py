@@ -76,7 +76,8 @@ def test_the_help_of_train_names_every_flag(run: Run) -> None:
             "Oops, 'trian' is not a valid command or arg. See 'paddlecloud job --help'",
         ),
         (("trian",), 2, "did you mean train?"),
-        (("--nonsense", "list"), 2, "--nonsense"),
+        (("--nonsense", "list"), 1, "--nonsense    unknown option"),
+        (("--nonsense", "x", "trian"), 2, "error: 2 problems"),
         (("--compat", "3", "list"), 2, "must be one of 1, 2"),
         (("list", "--nonsense"), 1, "unknown option"),
         (("list", "--nonsense", "--page", "0"), 2, "error: 2 problems"),
@@ -89,8 +90,8 @@ def test_the_help_of_train_names_every_flag(run: Run) -> None:
         (("kill",), 2, "kill which job?"),
         (("kill", ",", " "), 2, "kill which job?"),
         (("replace", ID), 2, "--pods    is needed"),
-        (("--ak", "a/b", "--sk", "c", "state", ID), 2, "--ak must be letters and digits only"),
-        (("--server", "h", "--port", "x", "state", ID), 2, "--port must be a number from 1"),
+        (("--ak", "a/b", "--sk", "c", "state", ID), 2, "--ak    must be letters and digits only"),
+        (("--server", "h", "--port", "x", "state", ID), 2, "--port x    must be a number from 1"),
     ],
 )
 def test_refuses_a_command_line(
@@ -100,6 +101,35 @@ def test_refuses_a_command_line(
     assert ran.code == code
     assert said in ran.err
     assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("words", "faulty"),
+    [
+        (("train", "--k8s-trainers", "x"), ("--k8s-trainers x", "--job-name", "--start-cmd")),
+        (("list", "--size", "0"), ("--size 0",)),
+        (("replace", ID, "--pods", "x"), ("--pods x",)),
+    ],
+)
+def test_faults_before_and_behind_the_action_come_together(
+    server: ScriptedServer, run: Run, words: tuple[str, ...], faulty: tuple[str, ...]
+) -> None:
+    before = ("--port", "x", "--ak", "a/b", "--sk", "S3CR3T!", "--compat", "3", "--nonsense")
+    ran = run("job", *before, *words)
+    assert (ran.code, server.requests) == (2, [])
+    assert f"error: {5 + len(faulty)} problems" in ran.err
+    for flag in ("--port x", "--ak", "--sk", "--compat 3", "--nonsense", *faulty):
+        assert f"  {flag} " in ran.err
+    assert "S3CR3T" not in ran.err + ran.out
+
+
+@pytest.mark.parametrize("verb", ["algo", "cluster", "group"])
+def test_and_so_they_do_for_the_verbs_that_came_with_it(
+    server: ScriptedServer, run: Run, verb: str
+) -> None:
+    ran = run(verb, "--port", "x", "--nonsense", "list", "--other")
+    assert (ran.code, server.requests) == (2, [])
+    assert "error: 3 problems" in ran.err
 
 
 def test_nothing_but_unknown_options_is_exit_code_1(server: ScriptedServer, run: Run) -> None:

@@ -54,8 +54,8 @@ def test_every_answer_says_that_a_job_is_being_killed(
 
 
 def test_tells_all_about_a_job(server: ScriptedServer, run: Run) -> None:
-    notes = {"group": "g", "tags": "x", "remark": "训练", "permission": "group"}
-    server.routes[f"GET /api/v2/jobs/{ID}"] = Answer(full(notes=notes, phase="Failed"))
+    notes = {"tags": "x", "remark": "训练", "permission": "group"}
+    server.routes[f"GET /api/v2/jobs/{ID}"] = Answer(full(notes=notes, group="g", phase="Failed"))
     server.routes[f"GET /api/v2/jobs/{ID}/replicas"] = Answer(
         {"items": [replica("a-b-1-1f2e3d-trainer-0"), replica("a-b-1-1f2e3d-pserver-0")]}
     )

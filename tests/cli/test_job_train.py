@@ -168,13 +168,15 @@ def test_an_unknown_cluster_is_met_with_those_there_are(server: ScriptedServer, 
 
 def test_a_refusal_is_one_line_and_exit_code_1(server: ScriptedServer, run: Run) -> None:
     accept(server)
-    body = {"code": "cannot_fit", "message": "gpu: 8 asked for,\n0 there", "hint": "", "field": ""}
+    fault = {"field": "gpu", "problem": "8 asked for,\n0 there", "value": "8"}
+    body = {"code": "cannot_fit", "message": "...", "hint": "", "field": "", "faults": [fault]}
     server.routes["POST /api/v2/jobs"] = Answer(body, 422)
     ran = run("job", *TRAIN)
     assert ran.code == 1
-    assert ran.out == (
-        CHECKS + "Oops...The job submission aborted due to error, gpu: 8 asked for, 0 there\n"
-    )
+    said = "Oops...The job submission aborted due to error"
+    assert ran.out == f"{CHECKS}{said}, --k8s-gpu-cards 8 asked for, 0 there\n"
+    asked = ("--slurm-nodes", "2", "--slurm_gpu_pnode", "8")
+    assert "error, --slurm_gpu_pnode 8 asked for" in run("job", *TRAIN, *asked).out
 
 
 def test_every_fault_at_once_and_nothing_is_sent(

@@ -104,7 +104,6 @@ def train_specs(draw: st.DrawFn) -> JobSpec:
         st.fixed_dictionaries(
             {},
             optional={
-                "group": clusters,
                 "permission": st.just("group"),
                 "algo-id": st.just("algo-1f"),
                 "tags": note,
@@ -131,4 +130,5 @@ def train_specs(draw: st.DrawFn) -> JobSpec:
         wall_time_s=draw(st.integers(0, 10**9)),
         annotations=notes,
         may_borrow=draw(st.booleans()),
+        group=draw(st.just("") | clusters),
     )

@@ -11,7 +11,6 @@ import sys
 from paddlecloud.cli import times
 from paddlecloud.cli.job import answers, connection
 from paddlecloud.cli.job.connection import JobSession
-from paddlecloud.cli.job.refusing import raise_if_any
 from paddlecloud.core.errors import InvalidInput, PaddleCloudError
 from paddlecloud.forms.faults import FaultList, nearest
 from paddlecloud.forms.go_flags import Flag, Kind
@@ -52,12 +51,12 @@ _HEADERS = ("algo_id", "algo_name", "group_name", "user_id", "jobs", "create_tim
 
 
 def open_session(words: list[str]) -> JobSession:
-    session = connection.split(words)
+    session = connection.split(words, _FLAGS_OF)
     if not session.action:
         session.action = "list"
     if session.action not in _FLAGS_OF:
         near = nearest(session.action, _FLAGS_OF)
-        raise InvalidInput(
+        session.refuse_action(
             f"Oops, '{session.action}' is not a valid command or arg."
             " See 'paddlecloud algo --help'",
             hint=f"did you mean {near}?" if near else f"usage: {USAGE}",
@@ -66,14 +65,11 @@ def open_session(words: list[str]) -> JobSession:
 
 
 def run(session: JobSession) -> int:
-    from paddlecloud.forms.long_flags import parse
-
-    faults = FaultList()
-    asked = parse(session.words, _FLAGS_OF[session.action], faults)
+    faults = session.faults
+    asked = session.take(_FLAGS_OF[session.action])
     refs = [part for word in asked.positionals for part in word.replace(",", " ").split()]
     _check(session.action, asked, refs, faults)
-    raise_if_any(faults, asked, hint="paddlecloud algo --help")
-    session.check_keys()
+    session.raise_if_any(hint="paddlecloud algo --help")
     try:
         if session.action == "list":
             return _list(session, asked)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from paddlecloud.cli.job import answers, connection
 from paddlecloud.cli.job.connection import JobSession
-from paddlecloud.cli.job.refusing import raise_if_any
-from paddlecloud.core.errors import InvalidInput, PaddleCloudError
-from paddlecloud.forms.faults import FaultList, nearest
+from paddlecloud.core.errors import PaddleCloudError
+from paddlecloud.forms.faults import nearest
 from paddlecloud.forms.go_flags import Flag, Kind
 
 TYPE_CHECKING = False
@@ -39,12 +38,12 @@ _INFO_HEADERS = ("cluster_name", "group_name", "resource", "quota", "used", "idl
 
 
 def open_session(words: list[str]) -> JobSession:
-    session = connection.split(words)
+    session = connection.split(words, ACTIONS)
     if not session.action:  # it was called so, too
         session.action = "list"
     if session.action not in ACTIONS:
         near = nearest(session.action, ACTIONS)
-        raise InvalidInput(
+        session.refuse_action(
             f"cluster cannot do {session.action}",
             hint=f"did you mean {near}?" if near else f"usage: {USAGE}",
         )
@@ -52,15 +51,12 @@ def open_session(words: list[str]) -> JobSession:
 
 
 def run(session: JobSession) -> int:
-    from paddlecloud.forms.long_flags import parse
-
-    faults = FaultList()
+    faults = session.faults
     flags = FLAGS if session.action == "info" else (JSON,)
-    asked = parse(session.words, flags, faults)
+    asked = session.take(flags)
     for word in asked.positionals:
         faults.add(word, "is not asked for here")
-    raise_if_any(faults, asked, hint="paddlecloud cluster --help")
-    session.check_keys()
+    session.raise_if_any(hint="paddlecloud cluster --help")
     try:
         clusters = session.client.clusters()
     except PaddleCloudError as error:

@@ -79,12 +79,12 @@ _FLAGS_OF = {
 
 
 def open_session(words: list[str]) -> JobSession:
-    session = connection.split(words)
+    session = connection.split(words, _FLAGS_OF)
     if session.action not in _FLAGS_OF:
         if not session.action:
-            raise InvalidInput("group needs an action", hint=f"usage: {USAGE}")
+            session.refuse_action("group needs an action", hint=f"usage: {USAGE}")
         near = nearest(session.action, _FLAGS_OF)
-        raise InvalidInput(
+        session.refuse_action(
             f"group cannot {session.action}; it can {', '.join(_FLAGS_OF)}",
             hint=f"did you mean {near}?" if near else f"usage: {USAGE}",
         )
@@ -92,14 +92,11 @@ def open_session(words: list[str]) -> JobSession:
 
 
 def run(session: JobSession) -> int:
-    from paddlecloud.forms.long_flags import parse
-
-    faults = FaultList()
-    asked = parse(session.words, _FLAGS_OF[session.action], faults)
+    faults = session.faults
+    asked = session.take(_FLAGS_OF[session.action])
     names = _names(session.action, asked, faults)
     sent = _quota(asked, faults) if session.action in ("create", "quota") else {}
-    faults.raise_if_any(hint="paddlecloud group --help")
-    session.check_keys()
+    session.raise_if_any(hint="paddlecloud group --help")
     try:
         return _act(session, asked, names, sent)
     except InvalidInput as error:

@@ -162,6 +162,7 @@ def render(spec: JobSpec) -> dict[str, Any]:
         "jobType": JOB_TYPE,
         "startCMD": spec.entry,
         "clusterName": spec.cluster,
+        "groupName": spec.group,
         "jobAuth": spec.annotations.get("permission", "private"),
         "jobConf": config_ini.render(spec.env),
         _CONF: _render_conf(spec),

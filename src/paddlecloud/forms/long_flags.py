@@ -9,7 +9,7 @@ It prints nothing and never exits. Used by `train_flags` and by the actions of `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from paddlecloud.forms.faults import FaultList, nearest
 from paddlecloud.forms.go_flags import Flag, Given, Kind, Parsed
@@ -26,12 +26,14 @@ def parse(
     faults: FaultList,
     *,
     stops_at_positional: bool = False,
+    never_values: Collection[str] = (),
 ) -> Parsed:
     """What `argv` says. Faults are added, not raised; a faulty flag is left out of the result.
 
     `stops_at_positional`: the first positional and all that follows it are positionals.
+    `never_values`: words that are no value of an unknown flag before them.
     """
-    reading = _Reading(flags, faults)
+    reading = _Reading(flags, faults, never_values)
     words = list(argv)
     while words:
         word = words.pop(0)
@@ -60,10 +62,13 @@ def _is_negative_number(word: str) -> bool:
 class _Reading:
     """The state of one `parse`."""
 
-    def __init__(self, flags: Sequence[Flag], faults: FaultList) -> None:
+    def __init__(
+        self, flags: Sequence[Flag], faults: FaultList, never_values: Collection[str]
+    ) -> None:
         self.by_name = {_bare(name): flag for flag in flags for name in flag.names}
         self.spellings = {_bare(name): name for flag in flags for name in flag.names}
         self.faults = faults
+        self.never_values = never_values
         self.given: dict[str, Given] = {}
         self.positionals: list[str] = []
         self.unknown: list[str] = []
@@ -124,7 +129,8 @@ class _Reading:
             self.faults.add(written, f"unknown option{advice}")
             self.unknown.append(written)
         # Its value is no positional; complaining about it would confuse.
-        if not has_value and rest and not self.is_flag(rest[0]):
+        is_value = rest and not self.is_flag(rest[0]) and rest[0] not in self.never_values
+        if not has_value and is_value:
             rest.pop(0)
 
     def _store_switch(self, flag: Flag, written: str, text: str) -> None:

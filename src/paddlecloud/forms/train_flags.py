@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from paddlecloud.core.jobspec import JobSpec, Mode, Priority, Role
-from paddlecloud.forms import config_ini
+from paddlecloud.forms import config_ini, rest_v1
 from paddlecloud.forms.config_ini import Config
 from paddlecloud.forms.draft import DEFAULT_CPU_MILLI, DEFAULT_MEMORY_BYTES, Draft, Word, settle
 from paddlecloud.forms.durations import format_duration
@@ -31,7 +31,6 @@ HINT = f"usage: {USAGE}     (paddlecloud job train --help)"
 
 # Option -> the annotation that keeps it.
 NOTES: Mapping[str, str] = {
-    "group": "group",
     "permission": "permission",
     "gpu_type": "gpu-type",
     "code_uri": "code-uri",
@@ -40,6 +39,22 @@ NOTES: Mapping[str, str] = {
     "remark": "remark",
 }
 CUSTOM_VERSION = "job-version"
+# Field of Draft -> the options that set it.
+_NAMES_BY_FIELD: Mapping[str, tuple[str, ...]] = {
+    "name": ("name",),
+    "entry": ("entry",),
+    "parallelism": ("trainers", "mpi_nodes", "slurm_nodes", "slurm_tasks"),
+    "cpu_milli": ("cpu",),
+    "memory_bytes": ("memory_bytes", "mpi_memory_bytes"),
+    "gpu": ("gpu", "slurm_gpu"),
+    "pservers": ("ps_num",),
+    "pscpu_milli": ("ps_cpu",),
+    "psmemory_bytes": ("ps_memory_bytes",),
+    "cluster": ("cluster",),
+    "group": ("group",),
+    "runtime": ("version", "image"),
+    "env": ("conf",),
+}
 _NAME_BY_KEY = {option.flag.key: name for name, option in OPTIONS.items()}
 
 
@@ -71,6 +86,12 @@ class Training:
     def word(self, name: str) -> str:
         """An option as typed, for a fault found later."""
         return self.written.get(name) or OPTIONS[name].flag.names[0]
+
+    def word_for(self, key: str) -> str:
+        """What to call a key of the REST body in front of who typed flags."""
+        names = _NAMES_BY_FIELD.get(rest_v1.field_of(key), ())
+        typed = [self.written[name] for name in names if name in self.written]
+        return typed[0] if typed else OPTIONS[names[0]].flag.names[0] if names else key
 
     def with_conf(self, config: Config) -> None:
         """Take in what the configuration file says."""
@@ -203,6 +224,7 @@ def _draft(values: Mapping[str, Any], size: Size, faults: FaultList, word: Word)
         wall_time_s=values.get("wall_time_s"),
         annotations=notes,
         may_borrow=values.get("may_borrow"),
+        group=values.get("group"),
     )
 
 
@@ -301,6 +323,7 @@ def _note_words(spec: JobSpec) -> dict[str, str]:
         OPTIONS[name].flag.names[0]: spec.annotations.get(note, "") for name, note in NOTES.items()
     }
     words["--cluster-name"] = spec.cluster
+    words["--group-name"] = spec.group
     version = spec.annotations.get(CUSTOM_VERSION, "")
     words["--job-version"] = version or spec.runtime
     words["--image-addr"] = spec.runtime if version else ""
@@ -328,6 +351,7 @@ def check_expressible(spec: JobSpec) -> None:
         wall_time_s=spec.wall_time_s,
         annotations=spec.annotations,
         may_borrow=spec.may_borrow,
+        group=spec.group,
     )
     known = {*NOTES.values(), LAUNCHER, CUSTOM_VERSION}
     is_round = all(

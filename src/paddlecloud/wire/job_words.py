@@ -1,16 +1,19 @@
 """The words of the second generation for a job, as its command line and its service say them.
 
-`status_word` names a phase; `name_of` and `group_of` read what a user gave from the notes of a
-specification. The server answers with these, the command line prints them. Nothing is imported.
+`status_word` names a phase; `name_of` and `group_of` read what a user gave from a specification.
+The server answers with these, the command line prints them. Nothing is imported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 # The annotation with the name a user gave; the platform's own name is unique and plain.
 JOB_NAME = "job-name"
-GROUP = "group"
 PERMISSION = "permission"
 
 # How far a kill has come: asked for, or its replicas have been told to stop.
@@ -46,6 +49,6 @@ def name_of(notes: Mapping[str, str], name: str) -> str:
     return notes.get(JOB_NAME) or name
 
 
-def group_of(notes: Mapping[str, str], account: str) -> str:
-    """Every account is a group of its own."""
-    return notes.get(GROUP) or account
+def group_of(spec: Mapping[str, Any], account: str) -> str:
+    """Whose quota a specification counts against; every account is a group of its own."""
+    return str(spec.get("group") or account)

@@ -44,7 +44,7 @@ def test_fills_in_the_defaults_of_the_reference() -> None:
 @pytest.mark.parametrize(
     ("line", "name", "value"),
     [
-        ("--group-name g", "annotations", {"group": "g"}),
+        ("--group-name g", "group", "g"),
         ("--cluster-name c", "cluster", "c"),
         ("--cluster_name c", "cluster", "c"),
         ("--job-version paddle-v2.4.1", "runtime", "paddle-v2.4.1"),

@@ -10,12 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from paddlecloud.cli.job import answers
 from paddlecloud.cli.job.connection import JobSession
-from paddlecloud.cli.job.refusing import raise_if_any
 from paddlecloud.core.errors import InvalidInput, PaddleCloudError
 from paddlecloud.core.names import plain_job_name
-from paddlecloud.forms.faults import FaultList
 from paddlecloud.forms.go_flags import Flag, Kind, Parsed
-from paddlecloud.forms.long_flags import parse
 from paddlecloud.forms.pods import parse_pods
 
 TYPE_CHECKING = False
@@ -53,9 +50,8 @@ FAVORITE_FLAGS = (
 
 
 def _parsed(session: JobSession, flags: Sequence[Flag]) -> Parsed:
-    faults = FaultList()
-    parsed = parse(session.words, flags, faults)
-    raise_if_any(faults, parsed, hint=f"paddlecloud job {session.action} --help")
+    parsed = session.take(flags)
+    session.raise_if_any(hint=f"paddlecloud job {session.action} --help")
     return parsed
 
 
@@ -88,8 +84,8 @@ def _one_id(session: JobSession) -> str:
 
 
 def state(session: JobSession) -> int:
-    job = session.client.get(_one_id(session))
-    found = answers.state(job)
+    ref = _one_id(session)
+    found = answers.state(session.client.get(ref))
     if session.generation == 1:
         found = answers.envelope({"jobStatus": found["jobStatus"]})
     session.say(answers.as_json(found))
@@ -97,7 +93,8 @@ def state(session: JobSession) -> int:
 
 
 def info(session: JobSession) -> int:
-    job = session.client.get(_one_id(session))
+    ref = _one_id(session)
+    job = session.client.get(ref)
     replicas = session.client.replicas(job["id"])
     found = answers.details(job, replicas, session.client.endpoint)
     session.say(answers.as_json(answers.envelope(found) if session.generation == 1 else found))
@@ -164,8 +161,8 @@ def delete(session: JobSession) -> int:
 
 def replace(session: JobSession) -> int:
     """Move pods off hosts: each ends and starts again."""
-    faults = FaultList()
-    parsed = parse(session.words, (PODS, JSON), faults)
+    faults = session.faults
+    parsed = session.take((PODS, JSON))
     is_mistyped = bool(faults)  # then it may well be --pods that is meant
     ids = ids_of(parsed.positionals)
     if len(ids) != 1:
@@ -176,7 +173,7 @@ def replace(session: JobSession) -> int:
         pods = parse_pods(parsed.text("pods"), faults, parsed.given["pods"].written)
     elif not is_mistyped:
         faults.add("--pods", "is needed: which pods, and the host each has to leave")
-    faults.raise_if_any(hint=f"write {REPLACE_USAGE}")
+    session.raise_if_any(hint=f"write {REPLACE_USAGE}")
     try:
         job = session.client.move(ids[0], pods)
     except InvalidInput as error:  # the server knows the pods: the command line itself was right

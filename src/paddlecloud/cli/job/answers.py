@@ -40,8 +40,8 @@ def name_of(job: Mapping[str, Any]) -> str:
 
 
 def group_of(job: Mapping[str, Any]) -> str:
-    """Every account is a group of its own."""
-    return str(job.get("group") or job_words.group_of(_notes(job), str(job["account"])))
+    """As the server says; if that group is gone, as the job was sent."""
+    return str(job["group"] or job_words.group_of(job.get("spec", {}), str(job["account"])))
 
 
 def _notes(job: Mapping[str, Any]) -> Mapping[str, str]:

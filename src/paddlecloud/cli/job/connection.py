@@ -2,7 +2,8 @@
 
 It promises the precedence of the old client: `--server` and `--port` together, else the file
 `~/.paddlecli/config`, else what every other verb uses; and the same for `--ak` and `--sk`, with
-which requests are signed. Read by `verb`. It makes no connection.
+which requests are signed. What is wrong with these flags is kept, to be told together with what is
+wrong behind the action. Read by `verb`, `algo`, `cluster` and `group`. It makes no connection.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from paddlecloud.forms.go_flags import Flag, Kind, Parsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from paddlecloud.sdk.config import Profile
 
@@ -41,11 +42,34 @@ _ALL = (*FLAGS, *(flag for flag in EVERYWHERE if flag.key != "debug"))
 class JobSession(Session):
     """A session of the second client; `words` are the action and all that follows it."""
 
-    def __init__(self, parsed: Parsed, words: Sequence[str]) -> None:
+    def __init__(self, parsed: Parsed, words: Sequence[str], faults: FaultList) -> None:
         super().__init__(parsed)
         self.action = words[0] if words else ""
         self.words = list(words[1:])
+        self.faults = faults
+        self.unknown = list(parsed.unknown)
         self.generation = _generation(parsed)
+
+    def take(self, flags: Sequence[Flag]) -> Parsed:
+        """What stands behind the action; its faults are kept with the others."""
+        from paddlecloud.forms.long_flags import parse
+
+        parsed = parse(self.words, flags, self.faults)
+        self.unknown += parsed.unknown
+        return parsed
+
+    def raise_if_any(self, hint: str) -> None:
+        """Refuse the command line if anything is wrong with it, with all that is."""
+        from paddlecloud.cli.job.refusing import raise_if_any
+
+        raise_if_any(self.faults, self.unknown, hint)
+
+    def refuse_action(self, problem: str, hint: str) -> None:
+        """The action is missing or not known, so what follows it cannot be read."""
+        if not self.faults:
+            raise InvalidInput(problem, hint=hint)
+        self.faults.add(self.action or "<action>", problem)
+        self.raise_if_any(hint)
 
     def profile(self) -> Profile:
         from paddlecloud.sdk.config import load_profile
@@ -82,6 +106,9 @@ class JobSession(Session):
         pair = self.parsed.text("ak"), self.parsed.text("sk")
         if all(pair):
             return pair
+        if any(pair):
+            alone = self.parsed.given["ak" if pair[0] else "sk"].written
+            self.note(f"note: {alone} is used only together with its other half")
         if os.environ.get("PADDLECLOUD_TOKEN"):  # meant for this very command
             return "", ""
         stored = files.read(files.config_file())
@@ -100,24 +127,30 @@ class JobSession(Session):
 
             traceback.print_exception(error)
 
-    def check_keys(self) -> None:
-        """Keys are checked for their shape, before anything is done."""
-        from paddlecloud.sdk import paddlecli_files as files
 
-        given = [(key, self.parsed.given[key]) for key in ("ak", "sk") if key in self.parsed]
-        for _, each in given:
-            files.check_key(each.text, each.written)
-        if len(given) == 1:
-            self.note(f"note: {given[0][1].written} is used only together with its other half")
-
-
-def split(words: list[str]) -> JobSession:
+def split(words: list[str], actions: Collection[str]) -> JobSession:
+    """The flags before the action are read, what follows it is only kept."""
     from paddlecloud.forms.long_flags import parse
 
     faults = FaultList()
-    parsed = parse(words, _ALL, faults, stops_at_positional=True)
-    faults.raise_if_any(hint="paddlecloud job --help")
-    return JobSession(parsed, parsed.positionals)
+    parsed = parse(words, _ALL, faults, stops_at_positional=True, never_values=actions)
+    _check_values(parsed, faults)
+    return JobSession(parsed, parsed.positionals, faults)
+
+
+def _check_values(parsed: Parsed, faults: FaultList) -> None:
+    given = {key: parsed.given[key] for key in ("ak", "sk", "port") if key in parsed}
+    if not given:
+        return
+    from paddlecloud.sdk import paddlecli_files as files
+
+    for key, each in given.items():
+        check = files.check_port if key == "port" else files.check_key
+        try:
+            check(each.text, each.written)
+        except InvalidInput as error:  # a key is not repeated
+            shown = each.text if key == "port" else ""
+            faults.add(each.written, error.message.removeprefix(f"{each.written} "), shown)
 
 
 def _generation(parsed: Parsed) -> int:

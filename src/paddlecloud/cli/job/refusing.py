@@ -1,14 +1,15 @@
 """How a command line of the second client is refused: the exit codes are those of that program.
 
-2 where a value or an argument is wrong, 1 where nothing but unknown options is. Called by the
-actions of `job`, and by `algo` and `cluster`, which came with it.
+2 where a value or an argument is wrong, 1 where nothing but unknown options is. Called by
+`connection` for all verbs of that client, and by `train` for what the server refuses.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from paddlecloud.core.errors import InvalidInput
 from paddlecloud.forms.faults import FaultList
-from paddlecloud.forms.go_flags import Parsed
 
 
 class UnknownOption(InvalidInput):
@@ -17,11 +18,11 @@ class UnknownOption(InvalidInput):
     exit_code = 1
 
 
-def raise_if_any(faults: FaultList, parsed: Parsed, hint: str) -> None:
-    """All faults at once."""
+def raise_if_any(faults: FaultList, unknown: Collection[str], hint: str) -> None:
+    """All faults at once; `unknown` are the options among them that nobody knows."""
     try:
         faults.raise_if_any(hint=hint)
     except InvalidInput as error:
-        if len(parsed.unknown) == len(error.faults):
+        if len(unknown) == len(error.faults):
             raise UnknownOption(faults=error.faults, hint=error.hint) from None
         raise

@@ -13,9 +13,8 @@ from dataclasses import replace
 
 from paddlecloud.cli.job import answers, composing
 from paddlecloud.cli.job.connection import JobSession
-from paddlecloud.cli.job.refusing import UnknownOption
 from paddlecloud.core import jobspec
-from paddlecloud.core.errors import InvalidInput, NotFound, PaddleCloudError
+from paddlecloud.core.errors import CannotFit, InvalidInput, NotFound, PaddleCloudError
 from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.forms import config_ini, rest_v1, train_flags
 from paddlecloud.forms.effective import effective
@@ -50,12 +49,19 @@ def run(session: JobSession) -> int:
         return 1
     except PaddleCloudError as error:
         session.debug(error)
-        session.say(f"{answers.ABORTED}{_flat(error.message)}")
+        session.say(f"{answers.ABORTED}{_flat(_in_typed_words(error, training))}")
         if error.hint:
             session.note(f"hint:  {error.hint}")
         return 1
     session.write(answers.trained(job, session.generation, only_json=is_quiet))
     return 0
+
+
+def _in_typed_words(error: PaddleCloudError, training: Training) -> str:
+    """The server names keys of its REST body; who typed `--k8s-memory` is told of that."""
+    faults = error.faults if isinstance(error, InvalidInput | CannotFit) else ()
+    each = [f"{training.word_for(fault.field)} {fault.problem}" for fault in faults]
+    return "; ".join(each) or error.message
 
 
 def _flat(text: str) -> str:
@@ -68,17 +74,13 @@ def _flat(text: str) -> str:
 
 def read(session: JobSession) -> Training:
     """What the command line means here; raises InvalidInput with every fault there is."""
-    faults = FaultList()
+    faults = session.faults
     training = train_flags.read(session.words, faults)
+    session.unknown += training.unknown
     if training.conf:
         _take_conf(training, faults)
     composing.check(training, faults)
-    try:
-        faults.raise_if_any(hint=HINT)
-    except InvalidInput as error:
-        if len(training.unknown) == len(error.faults):
-            raise UnknownOption(faults=error.faults, hint=error.hint) from None
-        raise
+    session.raise_if_any(hint=HINT)
     return training
 
 
@@ -115,7 +117,6 @@ def _as_notes(found: FaultList) -> list[str]:
 def _submit(session: JobSession, training: Training, is_quiet: bool) -> dict[str, object]:
     import tempfile
 
-    session.check_keys()
     spec = _settled(session, training.spec)
     with tempfile.TemporaryDirectory(prefix="paddlejob-") as folder:
         try:
@@ -129,8 +130,8 @@ def _submit(session: JobSession, training: Training, is_quiet: bool) -> dict[str
             session.flush()
         form = dict(rest_v1.render(job_workspace.as_sent(spec, os.urandom(3).hex())))
         job = session.client.submit(form, package=folder)
-    # The list of jobs does not say it, and the answer is about the user's own words.
-    return {**job, "spec": {"annotations": dict(spec.annotations)}}
+    # A list does not bring the specification.
+    return {**job, "spec": {"group": spec.group}}
 
 
 def _settled(session: JobSession, spec: JobSpec) -> JobSpec:

@@ -59,14 +59,16 @@ Specific job actions:
 
 
 def open_session(words: list[str]) -> JobSession:
-    session = connection.split(words)
+    session = connection.split(words, ACTIONS)
     if not session.action:
-        raise InvalidInput("too few arguments: job needs an action", hint="paddlecloud job --help")
+        session.refuse_action(
+            "too few arguments: job needs an action", hint="paddlecloud job --help"
+        )
     if session.action not in ACTIONS:
         from paddlecloud.forms.faults import nearest
 
         near = nearest(session.action, ACTIONS)
-        raise InvalidInput(
+        session.refuse_action(
             f"Oops, '{session.action}' is not a valid command or arg. See 'paddlecloud job --help'",
             hint=f"did you mean {near}?" if near else "",
         )
@@ -91,7 +93,6 @@ def run(session: JobSession) -> int:
         "favorite": actions.favorite,
     }
     try:
-        session.check_keys()
         return do[session.action](session)
     except InvalidInput:
         raise

@@ -105,10 +105,9 @@ def _in_their_words(error: InvalidInput | CannotFit) -> PaddleCloudError:
 
 
 def _submitted(job: Mapping[str, Any]) -> dict[str, Any]:
-    notes = msgspec.json.decode(bytes(job["spec"])).get("annotations", {})
     return {
         "jobId": job["id"],
-        "groupName": job["group"] or group_of(notes, job["account"]),
+        "groupName": group_of(msgspec.json.decode(bytes(job["spec"])), job["account"]),
         "userId": job["account"],
     }
 
@@ -132,7 +131,7 @@ def _row(row: tuple[Any, ...], kill: str | None) -> dict[str, Any]:
         "jobId": row[0],
         "jobName": name_of(notes, row[1]),
         "jobStatus": status_word(row[2], kill),
-        "groupName": spec.get("group") or group_of(notes, row[9]),
+        "groupName": group_of(spec, row[9]),
         "clusterName": row[3],
         "userId": row[9],
         "createTime": _time(row[4]),

@@ -42,7 +42,6 @@ from paddlecloud.server.services import (
     workspaces,
 )
 from paddlecloud.server.services.revisions import announce
-from paddlecloud.wire.job_words import GROUP
 from paddlecloud.wire.pfspath import PfsPath
 
 PADDLE_TRAIN = "paddle train"
@@ -87,18 +86,13 @@ def read_spec(caller: Principal, body: dict[str, Any], *, needs_package: bool = 
     if not is_object and (needs_package or spec.package):
         spec = _settle_package(caller, spec)
     within_s = process.configuration.engines.answer_within_s
-    spec = registries.settle(caller, _settle_group(caller, spec), engine)
+    spec = registries.settle(caller, groups.settle(caller, spec, spec.group), engine)
     faults = process.asking.ask(within_s, f"the engine of {spec.cluster}", engine.check, spec)
     _refuse(faults, "paddlecloud status shows what this platform has")
     algorithms.check(caller, spec)
     limits = quotas.quota_of(caller.account_id)
     _refuse(never_fits_quota(spec, limits), "paddlecloud get quota shows your limits")
     return spec
-
-
-def _settle_group(caller: Principal, spec: JobSpec) -> JobSpec:
-    """The second client's `--group-name` travels as a note, ours as a field."""
-    return groups.settle(caller, spec, spec.group or spec.annotations.get(GROUP, ""))
 
 
 def _refuse(faults: Sequence[Fault], hint: str) -> None:
