@@ -245,6 +245,22 @@ def test_a_client_dry_run_needs_no_server(run: Run, monkeypatch: pytest.MonkeyPa
         "priority": "high",
     }
     assert result["spec"]["entry"] == "x"
+    assert {tuple(row) for row in result["understood"]} == {("flag", "value", "meaning")}
+    rows = [tuple(row.values()) for row in result["understood"]]
+    assert ("-p", "2", "trainers: 2") in rows
+    assert ("--wall-time", "1:00:00", "stop after a time: 1:00:00") in rows
+    assert ("<package path>", "./anything", "the folder that is sent") in rows
+    assert rows[-1] == ("(mode)", "collective", "--mode collective")
+
+
+def test_a_dry_run_has_the_shape_of_that_of_a_job_train(run: Run) -> None:
+    ours = json.loads(run("submit", "--dry-run=client", "-o", "json", "-entry", "x", "./p").out)
+    train = ("job", "train", "--job-name", "x", "--start-cmd", "x", "--dry-run", "--json")
+    theirs = json.loads(run(*train).out)
+    assert ours.keys() == theirs.keys()
+    for block in ("spec", "effective"):
+        assert ours[block].keys() == theirs[block].keys()
+    assert ours["understood"][0].keys() == theirs["understood"][0].keys()
 
 
 def test_a_server_dry_run_asks_whether_it_fits(server: ScriptedServer, run: Run) -> None:

@@ -12,7 +12,7 @@ from paddlecloud.cli.session import Session
 from paddlecloud.core import jobspec
 from paddlecloud.core.jobspec import JobSpec, Role
 from paddlecloud.core.resources import format_cpu, format_memory
-from paddlecloud.forms import config_ini, submit_flags
+from paddlecloud.forms import config_ini, submit_flags, understood
 from paddlecloud.forms.effective import effective
 from paddlecloud.forms.submit_flags import Submission
 
@@ -29,7 +29,9 @@ def show(session: Session, submission: Submission) -> int:
         spec = jobspec.from_json(answer["spec"])
         result = {"starts": answer["starts"], "reason": answer["reason"]}
     spec = replace(spec, env=config_ini.shown(spec.env))
-    result = {"spec": jobspec.to_json(spec), "effective": effective(spec), **result}
+    rows = [each._asdict() for each in understood.of_submit(submission)]
+    block = {"spec": jobspec.to_json(spec), "effective": effective(spec), "understood": rows}
+    result = block | result
     if "o" in session.parsed:
         form = session.parsed.text("o")
         if form == "name":

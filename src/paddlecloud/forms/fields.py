@@ -29,6 +29,9 @@ MAX_ENV_BYTES = 64 * 1024
 MAX_WORD = 512
 MAX_ANNOTATION_BYTES = 4096
 
+# The note that says who may see a job, and its word for the members of its group.
+PERMISSION, SHARED = "permission", "group"
+
 MODES = (Mode.SINGLE, Mode.COLLECTIVE, Mode.PS)  # what flags and REST bodies can express
 
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -101,6 +104,12 @@ def read_mode(text: str) -> Mode:
 def read_priority(text: str) -> Priority:
     priority: Priority = _one_of(text, {priority.word: priority for priority in Priority})
     return priority
+
+
+def read_permission(text: str) -> str:
+    """Who may see a job."""
+    word: str = _one_of(text, {word: word for word in ("private", SHARED)})
+    return word
 
 
 def read_clean_policy(text: str) -> CleanPolicy:

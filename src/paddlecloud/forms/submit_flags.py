@@ -18,10 +18,13 @@ from paddlecloud.forms.durations import format_duration
 from paddlecloud.forms.faults import FaultList
 from paddlecloud.forms.fields import (
     PAIR_CHECKS,
+    PERMISSION,
     READERS,
+    SHARED,
     cluster_of_package,
     is_pfs_path,
     read_package,
+    read_permission,
     split_pair,
 )
 from paddlecloud.forms.go_flags import Flag, Given, Kind, Parsed
@@ -77,14 +80,18 @@ _FLAGS: Mapping[str, Flag] = {
     ),
     "mode": Flag(
         ("--mode",),
-        meaning="single, collective or ps; decides what is unset",
+        meaning="mode: single, collective or ps; decides what is unset",
         value="MODE",
     ),
     "priority": Flag(
-        ("--priority",), meaning="low, normal, high or very_high (default normal)", value="WORD"
+        ("--priority",),
+        meaning="priority: low, normal, high, very_high (default normal)",
+        value="WORD",
     ),
     "wall_time_s": Flag(
-        ("--wall-time",), meaning="stop after 1:30:00, 90s, 10m, 2h (default never)", value="TIME"
+        ("--wall-time",),
+        meaning="stop after a time: 1:30:00, 10m, 2h (default never)",
+        value="TIME",
     ),
     "max_restarts": Flag(
         ("--max-restarts",), meaning="restart after failures, at most N times", value="N"
@@ -112,6 +119,11 @@ _FLAGS: Mapping[str, Flag] = {
         Kind.BOOL,
         meaning="may run on what others leave idle, and be preempted first",
     ),
+    "permission": Flag(
+        ("--permission",),
+        meaning="who may see the job: private or group (default private)",
+        value="WORD",
+    ),
     "group": Flag(
         ("--group", "--group-name"),
         meaning="whose quota it counts against (default your own group)",
@@ -130,6 +142,7 @@ class Submission:
     package: str  # as typed; a /pfs/... path is used in place and stands in spec.package too
     client: Parsed  # the given flags of `client_flags`
     written: Mapping[str, str]  # field of Draft -> its flag as it was typed
+    given: Mapping[str, Given]  # the flags of the job itself, by key
 
     def flag_for(self, key: str) -> str:
         """What to call a key of the REST body in front of who typed flags; empty if it has none."""
@@ -160,12 +173,15 @@ def parse(
         name = _FIELD_BY_KEY.get(key)
         if name is None:
             continue
+        if name == "permission":
+            continue  # a note, to be compared with those that are given
         if name in PAIR_CHECKS:
             _read_pairs(getattr(draft, name), given, parsed.texts(key), name, faults)
         elif isinstance(given.value, bool):
             setattr(draft, name, given.value)
         else:
             setattr(draft, name, faults.read(given.written, given.text, READERS[name]))
+    _take_permission(parsed, draft, faults)
     package = _take_package(parsed, draft, faults)
     draft.cluster = cluster_of_package(draft.package or "") or cluster
     if not draft.entry and not draft.topology:
@@ -186,7 +202,20 @@ def parse(
     ours = {flag.key for flag in client_flags}
     client = Parsed({key: given for key, given in parsed.given.items() if key in ours})
     written = {name: word(name) for name, flag in _FLAGS.items() if flag.key in parsed}
-    return Submission(spec, package, client, written)
+    of_job = {key: each for key, each in parsed.given.items() if key in _FIELD_BY_KEY}
+    return Submission(spec, package, client, written, of_job)
+
+
+def _take_permission(parsed: Parsed, draft: Draft, faults: FaultList) -> None:
+    given = parsed.given.get("permission")
+    word = faults.read(given.written, given.text, read_permission) if given else None
+    if given is None or word is None:
+        return
+    noted = draft.annotations.get(PERMISSION, word)
+    if noted != word:
+        faults.add(given.written, f"contradicts --annotation {PERMISSION}={noted}", word)
+    if word == SHARED:
+        draft.annotations[PERMISSION] = word
 
 
 def _take_package(parsed: Parsed, draft: Draft, faults: FaultList) -> str:
@@ -255,7 +284,10 @@ def render(spec: JobSpec, package: str = "") -> list[str]:
     for name, value in spec.labels.items():
         words += _pair("--label", f"{name}={value}")
     for name, value in spec.annotations.items():
-        words += _pair("--annotation", f"{name}={value}")
+        if (name, value) == (PERMISSION, SHARED):
+            words += _pair("--permission", value)
+        else:
+            words += _pair("--annotation", f"{name}={value}")
     if spec.may_borrow:
         words.append("--may-borrow")
     words += _pair("--group", spec.group)

@@ -25,6 +25,7 @@ from paddlecloud.forms.go_flags import Flag, Given, Parsed
 from paddlecloud.forms.long_flags import parse as parse_flags
 from paddlecloud.forms.train_modes import Size, decide, settle_twice
 from paddlecloud.forms.train_options import COUNTS, DEFAULT_VERSION, FLAGS, OPTIONS
+from paddlecloud.forms.understood import Understood
 
 USAGE = "paddlecloud job train --job-name NAME --start-cmd COMMAND [options]"
 HINT = f"usage: {USAGE}     (paddlecloud job train --help)"
@@ -56,14 +57,6 @@ _NAMES_BY_FIELD: Mapping[str, tuple[str, ...]] = {
     "env": ("conf",),
 }
 _NAME_BY_KEY = {option.flag.key: name for name, option in OPTIONS.items()}
-
-
-class Understood(NamedTuple):
-    """How one flag was read."""
-
-    flag: str
-    value: str
-    meaning: str
 
 
 @dataclass(slots=True)
