@@ -260,3 +260,19 @@ def test_a_dry_run_explains_itself_to_people(run: Run) -> None:
         "a_b:1: nothing was submitted (dry run)\neffective\n  trainers           2\n"
     )
     assert "  (mode) ps                2 trainers; --k8s-ps-num 2\n" in out
+
+
+def test_code_that_is_not_there_is_told_before_anything_is_sent(
+    server: ScriptedServer, run: Run
+) -> None:
+    sent = accept(server)
+    body = {"code": "not_found", "message": "no such file or directory", "hint": "", "field": ""}
+    server.routes["GET /api/v2/pfs/entry"] = Answer(body, 404)
+    code = "/pfs/local/home/alice/code.tar.gz"
+    ran = run("job", *TRAIN, "--code-uri", code)
+    assert (ran.code, sent) == (1, [])
+    assert f"error, --code-uri {code}: there is nothing there\n" in ran.out
+    server.routes["GET /api/v2/pfs/entry"] = Answer({"type": "file"})
+    assert run("job", *TRAIN, "--code-uri", code).code == 0
+    asked = [each.query["path"] for each in server.requests if "path" in each.query]
+    assert asked == [code, code]

@@ -41,6 +41,7 @@ _SECRET = re.compile(
 )
 _LINE = re.compile(r"\s*([^\s=#]+)\s*=\s*(.*?)\s*\Z", re.DOTALL)
 _CALL = re.compile(r"\s*cluster_config\s*\(\s*")
+_NEXT_ARGUMENT = re.compile(r",\s*(?=[^\s=,#'\"]+\s*=)")
 _PYTHON = re.compile(r"\s*(?:import|from)\s")
 _DOCSTRING = re.compile(r"\s*[rRuUbB]{0,2}(\"\"\"|''')")
 _QUOTED = re.compile(r"""[rRuU]?("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""", re.DOTALL)
@@ -83,11 +84,13 @@ def parse(text: str, faults: FaultList, *, field: str = "--job-conf") -> Config:
             continue
         if line.lstrip().startswith("["):
             notes.append(f"line {number}: a section means nothing here")
-        elif _PYTHON.match(line):
+            continue
+        if _PYTHON.match(line):
             notes.append(f"line {number}: the file is not run as Python; this line is not used")
-        else:
+            continue
+        for part in _arguments(line) if in_call else [line]:
             try:
-                name, value = _pair(line, in_call)
+                name, value = _pair(part, in_call)
                 check_env(name, value)
             except ValueError as error:
                 # Never the line itself: it may be the one with the password.
@@ -124,6 +127,22 @@ def _lines(text: str) -> list[tuple[int, str]]:
 def _is_empty(line: str, in_call: bool) -> bool:
     bare = line.strip()
     return not bare or bare.startswith(("#", ";")) or (in_call and bare.strip(",)") == "")
+
+
+def _arguments(line: str) -> list[str]:
+    """A line of a call, `a="x, y", b=1`, as one text per argument."""
+    parts, start, at = [], 0, 0
+    while at < len(line):
+        if line[at] == "#":
+            break
+        if quoted := _QUOTED.match(line, at):
+            at = quoted.end()
+        elif following := _NEXT_ARGUMENT.match(line, at):
+            parts.append(line[start:at])
+            start = at = following.end()
+        else:
+            at += 1
+    return [*parts, line[start:]]
 
 
 def _pair(line: str, in_call: bool) -> tuple[str, str]:

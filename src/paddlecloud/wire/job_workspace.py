@@ -72,9 +72,13 @@ fi
 [ -e log ] || ln -s ../log log
 
 # --- inputs: paths under /pfs, separated by commas, globs allowed
-on_pfs() {
-    case $1 in
-        /*) return 0 ;;
+for folder in train_data test_data thirdparty; do
+    [ -e "$folder" ] || mkdir "$folder"
+done
+
+on_pfs() { # a replica without a root of its own is told the host's folders instead of /pfs
+    case $1/ in
+        /pfs/* | "${PADDLECLOUD_PFS_HOME:-/pfs}"/* | "${PADDLECLOUD_PFS_PUBLIC:-/pfs}"/*) ;;
         *) return 1 ;;
     esac
 }

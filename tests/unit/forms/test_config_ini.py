@@ -152,3 +152,18 @@ def test_reads_back_what_it_wrote(env: dict[str, str]) -> None:
 @given(st.text())
 def test_any_text_is_read_or_refused(text: str) -> None:
     parse(text, FaultList())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'cluster_config(fs_name="hdfs://a:1", fs_ugi="u,hunter2", port=7164, save_dir=\'a, b=c\')',
+        "cluster_config(\n  fs_name='hdfs://a:1', fs_ugi='u,hunter2',\n"
+        '  port = 7164, save_dir="a, b=c",  # x, y=1\n)',
+        'cluster_config(fs_name="hdfs://a:1",fs_ugi=u,hunter2,port=7164,\nsave_dir="a, b=c")',
+    ],
+)
+def test_reads_several_arguments_of_a_call_on_one_line(text: str) -> None:
+    config = read(text)
+    assert config.env == {"fs_name": "hdfs://a:1", "port": "7164", "save_dir": "a, b=c"}
+    assert config.held_back == ("fs_ugi",)

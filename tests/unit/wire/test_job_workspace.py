@@ -14,6 +14,8 @@ from hypothesis import given
 from paddlecloud.wire.job_workspace import FOLDER, SCRIPT, SCRIPT_NAME, command_of, entry
 from tests.unit.strategies import texts
 
+FOLDERS = ("log", "output", "test_data", "thirdparty", "train_data")
+
 pytestmark = pytest.mark.needs("linux")  # for its shell
 
 
@@ -31,6 +33,7 @@ class Replica:
             "PATH": os.environ["PATH"],
             "TMPDIR": str(self.tmp),
             "OUTPUT_PATH": str(self.out),
+            "PADDLECLOUD_PFS_HOME": str(folder),
         }
 
     def file(self, name: str, text: str) -> None:
@@ -67,7 +70,8 @@ def replica(tmp_path: Path) -> Replica:
 def test_runs_the_command_in_a_copy_of_its_own(replica: Replica) -> None:
     replica.file("a.txt", "hello\n")
     code, out = replica.run("pwd; cat a.txt; echo new > b.txt; ls")
-    assert (code, out.splitlines()[1:]) == (0, ["hello", "a.txt", "b.txt", "log", "output"])
+    assert code == 0
+    assert out.splitlines()[1:] == ["hello", *sorted(["a.txt", "b.txt", *FOLDERS])]
     assert out.splitlines()[0].endswith("/paddlejob/workspace/env_run")
     assert not (replica.package / FOLDER / "b.txt").exists()
 
@@ -117,9 +121,8 @@ def test_training_data_is_shared_out(replica: Replica, tmp_path: Path, rank: int
 
 
 def test_servers_get_no_training_data(replica: Replica, tmp_path: Path) -> None:
-    code, out = replica.run("ls", train_data_path=str(tmp_path), TRAINING_ROLE="PSERVER")
-    assert code == 0
-    assert "train_data" not in out.split()
+    code, out = replica.run("ls train_data", train_data_path=str(tmp_path), TRAINING_ROLE="PSERVER")
+    assert (code, out) == (0, "")
     assert (replica.out / "pserver-00000").is_dir()
 
 
@@ -129,9 +132,13 @@ def test_says_which_input_is_missing(replica: Replica, tmp_path: Path) -> None:
     assert f"train_data_path: there is nothing at {tmp_path}/none/*" in out
 
 
-def test_paths_elsewhere_are_left_alone(replica: Replica) -> None:
-    code, out = replica.run("ls", train_data_path="hdfs://x/y", thirdparty_path="")
-    assert (code, out.split()) == (0, ["log", "output"])
+@pytest.mark.parametrize("where", ["hdfs://x/y", "/user/paddle/x", "/pfsx/y", ""])
+def test_paths_elsewhere_are_left_alone(replica: Replica, where: str) -> None:
+    keys = ("train_data_path", "test_data_path", "thirdparty_path", "init_model_path")
+    env = {key: where for key in (*keys, "output_path")}
+    code, out = replica.run("ls; ls train_data; echo $train_data_path $output_path", **env)
+    assert (code, out.split()) == (0, [*sorted(FOLDERS), *where.split() * 2])
+    assert (replica.out / "rank-00000").is_dir()
 
 
 def test_other_inputs_are_linked(replica: Replica, tmp_path: Path) -> None:
@@ -174,14 +181,15 @@ def test_a_used_output_path_is_emptied_only_if_told(
     assert sorted(os.listdir(folder)) == left
 
 
-@pytest.mark.parametrize("kind", ["folder", "archive"])
+@pytest.mark.parametrize("kind", ["folder", "tar", "gztar", "bztar", "xztar"])
 def test_code_may_be_elsewhere(replica: Replica, tmp_path: Path, kind: str) -> None:
     code = tmp_path / "code"
     code.mkdir()
     (code / "main.py").write_text("print('from afar')")
-    uri = code if kind == "folder" else tmp_path / "code.tar.gz"
-    subprocess.run(["tar", "-czf", tmp_path / "code.tar.gz", "-C", code, "."], check=True)
-    assert replica.run("cat main.py", PADDLECLOUD_CODE_URI=str(uri)) == (0, "print('from afar')")
+    uri = str(code)
+    if kind != "folder":
+        uri = shutil.make_archive(str(tmp_path / "packed"), kind, code)
+    assert replica.run("cat main.py", PADDLECLOUD_CODE_URI=uri) == (0, "print('from afar')")
 
 
 def test_code_in_a_hostile_archive_is_refused(replica: Replica, tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def row(job: JobWithSpecShape) -> dict[str, Any]:
     return {
         "jobId": job["id"],
         "jobName": name_of(job),
-        "jobStatus": status_word(job["phase"], job["kill"]),
+        "jobStatus": status_word(job["phase"], job.get("kill")),
         "groupName": group_of(job),
         "clusterName": job["cluster"],
         "userId": job["account"],
@@ -76,7 +76,7 @@ def row(job: JobWithSpecShape) -> dict[str, Any]:
 def state(job: JobWithSpecShape) -> dict[str, Any]:
     return {
         "jobId": job["id"],
-        "jobStatus": status_word(job["phase"], job["kill"]),
+        "jobStatus": status_word(job["phase"], job.get("kill")),
         "usedTime": used_s(job),
     }
 

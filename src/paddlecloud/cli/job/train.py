@@ -142,6 +142,8 @@ def _settled(session: JobSession, spec: JobSpec) -> JobSpec:
             raise _UnknownCluster(clusters)
     if algorithm := spec.annotations.get("algo-id", ""):
         _check_algorithm(session, algorithm)
+    if uri := spec.annotations.get("code-uri", ""):
+        _check_code(session, uri)
     if spec.runtime:
         known = {runtime["name"] for runtime in session.client.runtimes()}
         if spec.runtime not in known:
@@ -160,6 +162,15 @@ def _check_algorithm(session: JobSession, algorithm: str) -> None:
         words = f"--algo-id {algorithm}: there is no such algorithm you may use"
         hint = "paddlecloud algo list shows them, paddlecloud algo create makes one"
         raise NotFound(words, hint=hint) from error
+
+
+def _check_code(session: JobSession, uri: str) -> None:
+    """At the start of the job it would be a failure of every replica."""
+    try:
+        session.client.files.entry(uri)
+    except NotFound as error:
+        words = f"--code-uri {uri}: there is nothing there"
+        raise NotFound(words, hint="paddlecloud pfs cp puts files under /pfs") from error
 
 
 # --- only showing ----------------------------------------------------------------------------
