@@ -88,4 +88,5 @@ def test_members_of_a_group_look_at_what_is_shared_with_it(
     assert _ids(other, "favorite") == [job_id]
     for method, body in (("PUT", {"jobIds": [job_id], "opType": "Rerun"}),
                          ("DELETE", {"jobIds": [job_id]})):  # fmt: skip
-        assert other.legacy(method, "/v1/job", body).status == 404
+        answer = other.legacy(method, "/v1/job", body)
+        assert (answer.status, "only who submitted it" in answer.json["message"]) == (403, True)

@@ -55,6 +55,29 @@ def test_changes_does_not_answer_for_the_jobs_of_others(server: Running, user: C
     assert answer["revision"] == before
 
 
+def test_changes_answers_members_for_the_jobs_shared_with_them(server: Running) -> None:
+    author, friend, stranger = (server.account(f"sharing-{who}") for who in ("a", "f", "s"))
+    assert server.admin.post("/api/v2/groups", {"name": "sharing"}).status == 201
+    for name in ("sharing-a", "sharing-f"):
+        body = {"account": name, "role": "viewer" if name == "sharing-f" else "member"}
+        assert server.admin.call("PUT", "/api/v2/groups/sharing/members", body).status == 200
+    group = "/api/v2/jobs?type=group&phase=all"
+    before = friend.get(group).json["revision"]
+    with ThreadPoolExecutor() as pool:
+        woken = pool.submit(friend.get, f"/api/v2/changes?after={before}&timeout_s=60")
+        author.submit("ours", group="sharing", annotations={"permission": "group"})
+        after = woken.result(30).json["revision"]
+    assert after > before
+    author.wait("ours")
+    shown = friend.get(group).json
+    assert [job["phase"] for job in shown["items"]] == ["Succeeded"]
+    assert shown["revision"] == author.get("/api/v2/jobs").json["revision"]
+    assert stranger.get("/api/v2/changes?timeout_s=0").json["revision"] == 0
+    author.submit("mine", group="sharing")
+    author.wait("mine")
+    assert friend.get(group).json["revision"] == shown["revision"]
+
+
 def test_many_who_wait_hold_nobody_up(server: Running, user: Caller) -> None:
     user.submit("popular", "fake hold=1")
     user.wait("popular", "running")

@@ -255,7 +255,7 @@ JOBS = [
         "GET",
         routes.CHANGES,
         waiting.wait_for_changes,
-        "Answers when anything of the caller's has changed",
+        "Answers when any job the caller has, or sees in a group, has changed",
         params=(Param("after", int, "the revision already seen", 0, 0), _TIMEOUT),
         answers={200: shapes.ChangesShape},
         work=Work.LOOP,

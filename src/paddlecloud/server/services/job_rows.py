@@ -113,6 +113,10 @@ def find_id(caller: Principal, ref: str, *, to_look: bool = False) -> str:
             (caller.account_id, ref),
         )
         job_id = rows[0][0] if rows else ""
+    if not job_id and not to_look and is_job_id(ref) and sharing.is_shared(caller, ref):
+        raise NotAllowed(
+            "this job is shared with you to look at; only who submitted it may change it"
+        )
     if not job_id or (caller.job_id and caller.job_id != job_id):
         raise _missing(ref)
     return job_id
@@ -127,7 +131,7 @@ def id_to_end(caller: Principal, ref: str) -> str:
     """As `find_id`, of a job to be killed: who owns the group it is shared with may do that."""
     try:
         return find_id(caller, ref)
-    except NotFound:
+    except NotAllowed:
         job_id = visible_id(caller, ref)
     if not sharing.may_end(caller, job_id):
         raise NotAllowed(

@@ -34,10 +34,15 @@ def stamp_job(job_id: str) -> int:
 
 
 def announce(account_id: int, job_id: str, revision: int) -> None:
-    """Note the account's newest revision; tell the waiting once it is durable."""
+    """Note the newest revision of all who see the job in a list: its account and, if it is shared,
+    the members of that group. Tell the waiting once it is durable."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE accounts_account SET revision = %s WHERE id = %s", (revision, account_id)
+            "UPDATE accounts_account SET revision = %s WHERE id = %s OR id IN (SELECT m.account_id"
+            ' FROM job_service_sharing s JOIN groups_group g ON g.name = s."group"'
+            " JOIN groups_membership m ON m.group_id = g.id WHERE s.job_id = %s) RETURNING id",
+            (revision, account_id, job_id),
         )
+        seen_by = [account_subject(row[0]) for row in cursor.fetchall()]
     hub = here().hub
-    after_commit(lambda: hub.publish((job_subject(job_id), account_subject(account_id))))
+    after_commit(lambda: hub.publish((job_subject(job_id), *seen_by)))
