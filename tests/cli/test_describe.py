@@ -152,3 +152,16 @@ def test_a_live_job_says_what_to_type_next(
     server.routes[f"GET /api/v2/jobs/{ID}/runs"] = Answer({"items": [{}]})
     server.routes[f"GET /api/v2/jobs/{ID}/replicas"] = Answer({"items": []})
     assert run("describe", "wide-deep").out.splitlines()[-1] == last
+
+
+def test_shows_the_command_that_was_sent_not_the_script_around_it(
+    server: ScriptedServer, run: Run
+) -> None:
+    from paddlecloud.wire.job_workspace import entry
+
+    whole = {**job("line-fit"), "spec": {"entry": entry("python 'a b.py'")}}
+    server.routes["GET /api/v2/jobs/line-fit"] = Answer(whole)
+    server.routes[f"GET /api/v2/jobs/{whole['id']}/replicas"] = Answer({"items": []})
+    server.routes[f"GET /api/v2/jobs/{whole['id']}/runs"] = Answer({"items": []})
+    out = run("describe", "line-fit").out
+    assert "  entry          python 'a b.py'\n" in out

@@ -80,6 +80,9 @@ def test_info_is_a_table_for_people(run: Run) -> None:
 def test_scripts_of_the_second_client_read_the_idle_cards(run: Run, words: tuple[str, ...]) -> None:
     found = json.loads(run("group", *words).out)
     assert (found["groupName"], found["idleQuota"]["gpu"]) == ("nlp", 2)
+    # As every answer of that client: an indent of 4, sorted keys.
+    shown = run("group", "info", "--group-name", "nlp", "--json").out
+    assert shown == json.dumps(found, indent=4, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def test_info_without_a_name_is_the_callers_own(group: ScriptedServer, run: Run) -> None:

@@ -64,6 +64,11 @@ def test_the_help_of_train_names_every_flag(run: Run) -> None:
     ran = run("job", "train", "-h")
     assert ran.out.startswith("usage: paddlecloud job train --job-name NAME")
     assert all(name in ran.out for flag in FLAGS for name in flag.names)
+    assert all(flag.meaning in ran.out for flag in FLAGS)  # none was cut
+    assert (
+        "--k8s-memory SIZE                     memory per trainer (512Mi, 10Gi; default 1Gi)\n"
+        in (ran.out)
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from paddlecloud.cli.events import one_job
 from paddlecloud.cli.everywhere import output_flag
 from paddlecloud.cli.get import latest_attempts, pod_status
 from paddlecloud.cli.session import Session
+from paddlecloud.wire.job_workspace import command_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _who(job: JobWithSpecShape) -> str:
 
 
 def _entry(spec: dict[str, Any]) -> object:
-    return spec.get("entry") or spec.get("topology") or "as its pod templates say"
+    return command_of(spec.get("entry", "")) or spec.get("topology") or "as its pod templates say"
 
 
 def _facts(job: JobWithSpecShape) -> list[tuple[str, str]]:

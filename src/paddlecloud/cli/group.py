@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from paddlecloud.cli import tables
 from paddlecloud.cli.everywhere import output_flag
-from paddlecloud.cli.job import connection
+from paddlecloud.cli.job import answers, connection
 from paddlecloud.cli.job.connection import JobSession
 from paddlecloud.core.errors import Fault, InvalidInput
 from paddlecloud.forms.faults import FaultList, nearest
@@ -201,8 +201,10 @@ def _print(session: JobSession, asked: Parsed, group: GroupInfoShape) -> int:
 
     # `groupName` is what the second client's answers call it.
     whole: dict[str, Any] = {"groupName": group["name"], **group}
-    form = "json" if asked.switch("json") else asked.text("o")
-    if form == "name":
+    form = asked.text("o")
+    if asked.switch("json"):
+        session.say(answers.as_json(whole))
+    elif form == "name":
         print_items(session, [whole], form)
     else:
         print_object(session, whole, form)
@@ -215,7 +217,10 @@ def _list(session: JobSession, asked: Parsed) -> int:
         from paddlecloud.cli.output import print_items
 
         items: list[Any] = [{"groupName": group["name"], **group} for group in groups]
-        print_items(session, items, "json" if asked.switch("json") else asked.text("o"))
+        if asked.switch("json"):
+            session.say(answers.as_json({"items": items}))
+        else:
+            print_items(session, items, asked.text("o"))
         return 0
     is_wide = asked.text("o") == "wide"
     columns = AMOUNTS if is_wide else ("cpu", "gpu")

@@ -130,6 +130,43 @@ def _read_algo(text: str) -> str:
 
 # --- the table -------------------------------------------------------------------------------
 
+# What `job train -h` calls the value of a flag, and says about it beside what it means.
+_HELP: Mapping[str, tuple[str, str]] = {
+    "--job-name": ("NAME", "needed; any text"),
+    "--job-conf": ("FILE", "config.ini"),
+    "--start-cmd": ("COMMAND", "needed; run by a shell"),
+    "--files": ("FILE ...", ""),
+    "--file-dir": ("FOLDER", ""),
+    "--code-uri": ("PATH", "folder or archive"),
+    "--group-name": ("GROUP", "default your own"),
+    "--cluster-name": ("NAME", ""),
+    "--job-version": ("VERSION", f"default {DEFAULT_VERSION}"),
+    "--image-addr": ("IMAGE", ""),
+    "--permission": ("WORD", "private, group; default private"),
+    "--wall-time": ("H:M:S", "default and 00:00:00: never"),
+    "--is-standalone": ("0|1", "default by the others"),
+    "--distribute-job-type": ("WORD", "PSERVER, NCCL2"),
+    "--k8s-trainers": ("N", "default 1"),
+    "--k8s-gpu-cards": ("N", "default 0"),
+    "--k8s-gpu-type": ("WORD", "baidu/gpu_v100, ..."),
+    "--k8s-cpu-cores": ("N", "default 1"),
+    "--k8s-memory": ("SIZE", "512Mi, 10Gi; default 1Gi"),
+    "--k8s-ps-num": ("N", "default 1"),
+    "--k8s-ps-cores": ("N", "default 1"),
+    "--k8s-ps-memory": ("SIZE", "default 1Gi"),
+    "--k8s-priority": ("WORD", "low, normal, high, very_high; default normal"),
+    "--mpi-nodes": ("N", "one trainer each"),
+    "--mpi-priority": ("WORD", "as --k8s-priority"),
+    "--mpi-memory": ("SIZE", "as --k8s-memory"),
+    "--slurm-nodes": ("N", ""),
+    "--slurm-gpu-pnode": ("N", "shared out over its tasks"),
+    "--slurm-task-pnode": ("N", "one trainer each; default 1"),
+    "--algo-id": ("ALGO_ID", "algo-..."),
+    "--is-auto-over-sell": ("0|1", ""),
+    "--use-native-api": ("N", "not used here"),
+    "--dfs-agent-port": ("N", "not used here"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -141,7 +178,10 @@ class Option:
 def _option(
     spellings: str, read: Callable[[str], Any] | None, says: str, kind: str = Kind.TEXT
 ) -> Option:
-    return Option(Flag(tuple(spellings.split()), kind, meaning=says.split(":")[0]), read, says)
+    names = tuple(spellings.split())
+    value, more = _HELP.get(names[0], ("", ""))
+    meaning = says.partition(":")[0] + (f" ({more})" if more else "")
+    return Option(Flag(names, kind, meaning=meaning, value=value), read, says)
 
 
 _path = _read_filled(read_path)
