@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from paddlecloud.core import completion, lifecycle, restart
@@ -85,7 +85,10 @@ def reconcile(job_id: str, ledger: Ledger, replicas: Replicas, now: float) -> Ou
     check_move(record.status.phase, decision.status.phase)
     for action in decision.actions:
         _act(action, record, seen, ledger, replicas)
-    ledger.save(record, decision.status, seen, decision.events, first_started_at)
+    # Who watches hears of a stop when it is asked for, not only of the end.
+    asked = {action.key for action in decision.actions if isinstance(action, Stop)}
+    told = [replace(one, stopping=True) if one.key in asked else one for one in seen]
+    ledger.save(record, decision.status, told, decision.events, first_started_at)
     return Outcome(decision.wake_after_s, decision.status.phase in TERMINAL)
 
 

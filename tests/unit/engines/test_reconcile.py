@@ -25,6 +25,7 @@ class Fake:
     stopped: list[ReplicaKey] = field(default_factory=list)
     first_started_at: float | None = None
     events: list[str] = field(default_factory=list)
+    told: Sequence[ReplicaObserved] = ()
 
     def live_run(self, job_id: str) -> RunRecord:
         return self.record
@@ -40,6 +41,7 @@ class Fake:
         self.record = replace(record, status=status, first_started_at=first_started_at)
         self.first_started_at = first_started_at
         self.events += [event.reason for event in events]
+        self.told = replicas
 
     def launch(self, record: RunRecord, key: ReplicaKey, seen: object) -> Launch:
         raise AssertionError(f"{key} must not be started")
@@ -83,6 +85,12 @@ def test_stops_what_still_runs_and_forgets_when_it_started() -> None:
     assert run(fake) == Phase.PREEMPTED
     assert [key.index for key in fake.stopped] == [0, 1]
     assert fake.first_started_at is None
+
+
+def test_tells_that_a_stop_was_asked_for_before_it_is_done() -> None:
+    fake = preempted(trainer(0, ended=1), trainer(1))
+    run(fake)
+    assert [(one.key.index, one.stopping) for one in fake.told] == [(0, False), (1, True)]
 
 
 def test_goes_back_to_the_queue_when_the_last_has_stopped() -> None:
