@@ -118,7 +118,8 @@ def test_a_job_has_the_workspace_and_the_variables_it_expects(
     assert ended(platform, job_id)["phase"] == "Succeeded"
     with platform.client() as client:
         lines = client.logs(job_id, "trainer-0").splitlines()
-    assert lines[0] == "['log', 'look.py', 'output']"
+    folders = ["log", "look.py", "output", "test_data", "thirdparty", "train_data"]
+    assert lines[0] == str(folders)
     assert lines[1] == "1 look 1:2 x y"
     assert lines[2] == "True"
 

@@ -236,6 +236,7 @@ def test_a_copy_with_another_body_under_the_same_id_is_refused(user: Caller, old
     ok(old.send("POST", "/v1/job", headers, one))
     answer = old.send("POST", "/v1/job", headers, two)
     assert (answer.status, answer.json["code"]) == (409, 409)
+    assert answer.json["message"] == "the request-id was used for another request"
     assert len(user.get("/api/v2/jobs?phase=all").json["items"]) == 1
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from paddlecloud.core.errors import InvalidInput, PaddleCloudError
+from paddlecloud.wire.routes import IDEMPOTENCY_KEY
 
 if TYPE_CHECKING:
     from paddlecloud.server.authentication import Principal
@@ -39,6 +40,7 @@ class Request:
     repeated: frozenset[str] = frozenset()  # names of headers that were sent more than once
     is_read: bool = False  # the body is here; else whoever reads it compares it with the digest
     body_sha256: str = ""  # what the caller signed as its digest
+    repeat_word: str = IDEMPOTENCY_KEY  # what the caller calls the key of a repeated request
     principal: Principal | None = None
 
     @property

@@ -63,10 +63,11 @@ def find(request: Request) -> Seen | None:
     if row is None:
         return None
     if row[0] != _fingerprint(request):
+        word = request.repeat_word
         raise Conflict(
-            f"the {IDEMPOTENCY_KEY} was used for another request",
-            field=IDEMPOTENCY_KEY,
-            hint="a new request needs a new key",
+            f"the {word} was used for another request",
+            field=word,
+            hint=f"a new request needs a new {word}",
         )
     return Seen(row[1], bytes(row[2]), row[3])
 

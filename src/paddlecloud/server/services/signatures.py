@@ -189,6 +189,7 @@ def _take_legacy(request: Request, proven: Proven, seen: dict[str, str]) -> None
     headers = dict(request.headers)
     headers[IDEMPOTENCY_KEY.lower()] = f"{proven.signature} {request_id}"
     request.headers = headers
+    request.repeat_word = REQUEST_ID
 
 
 def _check_md5(request: Request, seen: dict[str, str]) -> None:
