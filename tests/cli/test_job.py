@@ -128,6 +128,17 @@ def test_faults_before_and_behind_the_action_come_together(
     assert "S3CR3T" not in ran.err + ran.out
 
 
+@pytest.mark.parametrize("action", [TRAIN, ("list",), ("kill", ID)])
+def test_connection_flags_behind_the_action_are_told_where_they_stand(
+    server: ScriptedServer, run: Run, action: tuple[str, ...]
+) -> None:
+    ran = run("job", *action, "--ak", "a1", "--sk", "S3CR3T", "--server=h", "--port", "1")
+    assert (ran.code, server.requests) == (1, [])
+    for flag in ("--ak", "--sk", "--server", "--port"):
+        assert f"  {flag:<8}    unknown option here: it stands before the action\n" in ran.err
+    assert "S3CR3T" not in ran.out + ran.err
+
+
 @pytest.mark.parametrize("verb", ["algo", "cluster", "group"])
 def test_and_so_they_do_for_the_verbs_that_came_with_it(
     server: ScriptedServer, run: Run, verb: str

@@ -27,13 +27,15 @@ def parse(
     *,
     stops_at_positional: bool = False,
     never_values: Collection[str] = (),
+    earlier: Sequence[Flag] = (),
 ) -> Parsed:
     """What `argv` says. Faults are added, not raised; a faulty flag is left out of the result.
 
     `stops_at_positional`: the first positional and all that follows it are positionals.
-    `never_values`: words that are no value of an unknown flag before them.
+    `never_values`: words that are no value of an unknown flag before them. `earlier`: flags that
+    are known, and stand before the action these words follow.
     """
-    reading = _Reading(flags, faults, never_values)
+    reading = _Reading(flags, faults, never_values, earlier)
     words = list(argv)
     while words:
         word = words.pop(0)
@@ -63,12 +65,17 @@ class _Reading:
     """The state of one `parse`."""
 
     def __init__(
-        self, flags: Sequence[Flag], faults: FaultList, never_values: Collection[str]
+        self,
+        flags: Sequence[Flag],
+        faults: FaultList,
+        never_values: Collection[str],
+        earlier: Sequence[Flag],
     ) -> None:
         self.by_name = {_bare(name): flag for flag in flags for name in flag.names}
         self.spellings = {_bare(name): name for flag in flags for name in flag.names}
         self.faults = faults
         self.never_values = never_values
+        self.earlier = frozenset(_bare(name) for flag in earlier for name in flag.names)
         self.given: dict[str, Given] = {}
         self.positionals: list[str] = []
         self.unknown: list[str] = []
@@ -89,7 +96,8 @@ class _Reading:
         if bare in self.by_name:
             return {bare: self.by_name[bare]}
         found: dict[str, Flag] = {}
-        if written.startswith("--"):
+        # `--sk KEY` behind the action is no beginning of `--skip-config-check`.
+        if written.startswith("--") and bare not in self.earlier:
             for name, flag in self.by_name.items():
                 # Two names of one flag are no ambiguity.
                 if name.startswith(bare) and flag not in found.values():
@@ -124,14 +132,18 @@ class _Reading:
             could_be = " or ".join(self.spellings[name] for name in meant)
             self.faults.add(written, f"is not clear: it could be {could_be}")
         else:
-            near = nearest(_bare(written), self.by_name)
-            advice = f"; did you mean {self.spellings[near]}?" if near else ""
-            self.faults.add(written, f"unknown option{advice}")
+            self.faults.add(written, f"unknown option{self._advice(_bare(written))}")
             self.unknown.append(written)
         # Its value is no positional; complaining about it would confuse.
         is_value = rest and not self.is_flag(rest[0]) and rest[0] not in self.never_values
         if not has_value and is_value:
             rest.pop(0)
+
+    def _advice(self, bare: str) -> str:
+        if bare in self.earlier:
+            return " here: it stands before the action"
+        near = nearest(bare, self.by_name)
+        return f"; did you mean {self.spellings[near]}?" if near else ""
 
     def _store_switch(self, flag: Flag, written: str, text: str) -> None:
         value = self.faults.read(written, text, read_bool)

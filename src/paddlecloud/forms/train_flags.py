@@ -72,7 +72,6 @@ class Training:
     skips_check: bool = False
     wants_json: bool = False
     is_dry_run: bool = False
-    client: Parsed = field(default_factory=lambda: Parsed({}))
     unknown: tuple[str, ...] = ()
     written: Mapping[str, str] = field(default_factory=dict)
 
@@ -105,9 +104,12 @@ def parse(argv: Sequence[str], conf: str = "") -> Training:
     return training
 
 
-def read(argv: Sequence[str], faults: FaultList, *, client_flags: Sequence[Flag] = ()) -> Training:
-    """As `parse`, without the file; faults are added, so that the caller can find more."""
-    parsed = parse_flags(argv, [*FLAGS, *client_flags], faults)
+def read(argv: Sequence[str], faults: FaultList, *, earlier: Sequence[Flag] = ()) -> Training:
+    """As `parse`, without the file; faults are added, so that the caller can find more.
+
+    `earlier` are flags that stand before `train`.
+    """
+    parsed = parse_flags(argv, FLAGS, faults, earlier=earlier)
     given = {_NAME_BY_KEY[key]: each for key, each in parsed.given.items() if key in _NAME_BY_KEY}
     _take_positionals(parsed, given, faults)
 
@@ -119,7 +121,6 @@ def read(argv: Sequence[str], faults: FaultList, *, client_flags: Sequence[Flag]
     values, dropped = _read_values(given, faults)
     _require(given, faults)
     spec, size = settle_values(values, faults, word)
-    ours = {flag.key for flag in client_flags}
     return Training(
         spec,
         _understood(given, dropped, size, spec),
@@ -130,7 +131,6 @@ def read(argv: Sequence[str], faults: FaultList, *, client_flags: Sequence[Flag]
         skips_check=bool(values.get("skip_check")),
         wants_json=bool(values.get("json")),
         is_dry_run=bool(values.get("dry_run")),
-        client=Parsed({key: each for key, each in parsed.given.items() if key in ours}),
         unknown=parsed.unknown,
         written={name: each.written for name, each in given.items()},
     )

@@ -36,7 +36,7 @@ FLAGS = (
         meaning="answer as release 1.x or 2.x did (default 2, or 1 with --user-ak)",
     ),
 )
-_ALL = (*FLAGS, *(flag for flag in EVERYWHERE if flag.key != "debug"))
+ALL = (*FLAGS, *(flag for flag in EVERYWHERE if flag.key != "debug"))
 
 
 class JobSession(Session):
@@ -54,7 +54,7 @@ class JobSession(Session):
         """What stands behind the action; its faults are kept with the others."""
         from paddlecloud.forms.long_flags import parse
 
-        parsed = parse(self.words, flags, self.faults)
+        parsed = parse(self.words, flags, self.faults, earlier=ALL)
         self.unknown += parsed.unknown
         return parsed
 
@@ -133,7 +133,7 @@ def split(words: list[str], actions: Collection[str]) -> JobSession:
     from paddlecloud.forms.long_flags import parse
 
     faults = FaultList()
-    parsed = parse(words, _ALL, faults, stops_at_positional=True, never_values=actions)
+    parsed = parse(words, ALL, faults, stops_at_positional=True, never_values=actions)
     _check_values(parsed, faults)
     return JobSession(parsed, parsed.positionals, faults)
 

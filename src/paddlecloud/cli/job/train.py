@@ -12,7 +12,7 @@ import sys
 from dataclasses import replace
 
 from paddlecloud.cli.job import answers, composing
-from paddlecloud.cli.job.connection import JobSession
+from paddlecloud.cli.job.connection import ALL, JobSession
 from paddlecloud.core import jobspec
 from paddlecloud.core.errors import CannotFit, InvalidInput, NotFound, PaddleCloudError
 from paddlecloud.core.jobspec import JobSpec
@@ -75,7 +75,7 @@ def _flat(text: str) -> str:
 def read(session: JobSession) -> Training:
     """What the command line means here; raises InvalidInput with every fault there is."""
     faults = session.faults
-    training = train_flags.read(session.words, faults)
+    training = train_flags.read(session.words, faults, earlier=ALL)
     session.unknown += training.unknown
     if training.conf:
         _take_conf(training, faults)
