@@ -62,6 +62,7 @@ def _why_mode(submission: Submission) -> str:
     servers = spec.role(Role.PSERVER)
     if servers is not None:
         given = written.get("pservers", "as many as trainers, for -pservers is not given")
-        return f"{servers.replicas} parameter servers: {given}"
+        plural = "s" if servers.replicas > 1 else ""
+        return f"{servers.replicas} parameter server{plural}: {given}"
     trainers = "one trainer" if spec.mode == Mode.SINGLE else f"{spec.trainers.replicas} trainers"
     return f"{trainers}, {written.get('pservers', '-pservers')} 0"

@@ -384,29 +384,3 @@ def test_ends_with_a_spec_or_with_faults(argv: list[str]) -> None:
         faults = ()
         assert found.spec.trainers.replicas >= 1
     assert all(fault.field and fault.problem for fault in faults)
-
-
-# --- who may see it --------------------------------------------------------------------------
-
-
-def test_a_job_is_shared_with_its_group_by_a_flag_or_a_note() -> None:
-    shared = {"permission": "group"}
-    assert spec("--permission group").annotations == shared
-    assert spec("--permission=group --annotation permission=group").annotations == shared
-    assert spec("--permission private").annotations == {}
-    assert "--permission=group" in render(spec("--annotation permission=group"))
-
-
-@pytest.mark.parametrize(
-    ("line", "value", "problem"),
-    [
-        ("--permission all ./p", "all", "must be one of private, group"),
-        (
-            "--permission private --annotation permission=group ./p",
-            "private",
-            "contradicts --annotation permission=group",
-        ),
-    ],
-)
-def test_refuses_a_permission_that_is_none(line: str, value: str, problem: str) -> None:
-    assert problems(line) == [("--permission", value, problem)]
