@@ -270,7 +270,7 @@ def test_members_see_a_shared_job_and_only_owners_kill_it(server, name):
         assert caller.get(f"/api/v2/jobs/{private['id']}").status == 404
     for caller in (member, viewer):
         assert caller.post(f"{path}/cancel", {}).status == 403
-        assert caller.call("DELETE", path).status == 404
+        assert caller.call("DELETE", path).status == 403
     assert stranger.get(path).status == 404
     assert stranger.post(f"{path}/cancel", {}).status == 404
     assert owner.post(f"/api/v2/jobs/{private['id']}/cancel", {}).status == 404
