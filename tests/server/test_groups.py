@@ -295,7 +295,6 @@ def test_accounts_and_jobs_that_are_older_get_their_own_group(tmp_path):
             rows.execute(f"DROP TABLE {table}")
         rows.execute("CREATE TABLE jobs_package (id integer NOT NULL PRIMARY KEY)")  # had been
         rows.execute("CREATE INDEX job_queue ON jobs_job (cluster)")
-        rows.execute("CREATE TABLE jobs_package (id integer)")
         of_jobs = "app = 'jobs' AND name >= '0005_job_group'"
         newer = f"app = 'groups' OR {of_jobs}"
         rows.execute(f"DELETE FROM django_migrations WHERE {newer}")
