@@ -178,11 +178,13 @@ def run(message_file: str, command: List[str]) -> int:
     wake, woken = os.pipe()
     for end in (wake, woken):
         os.set_blocking(end, False)
-    for number in (*_PASSED_ON, signal.SIGCHLD):
+    # What whoever started us ignores (nohup), the program ignores too.
+    heeded = [one for one in _PASSED_ON if signal.getsignal(one) != signal.SIG_IGN]
+    for number in (*heeded, signal.SIGCHLD):
         signal.signal(number, lambda number, frame: None)
     _adopt_orphans()
     signal.set_wakeup_fd(woken)  # every signal's number arrives there, in order
-    child, errors = _start(message_file, command)
+    child, errors = _start(message_file, command, heeded)
     said = _Copied(errors)
     code: Optional[int] = None
     awaited: Set[int] = set()  # who was told to end
@@ -215,11 +217,11 @@ def _adopt_orphans() -> None:
             pass  # what a shell leaves behind is then not waited for
 
 
-def _start(message_file: str, command: List[str]) -> Tuple[int, int]:
+def _start(message_file: str, command: List[str], heeded: List[signal.Signals]) -> Tuple[int, int]:
     """Its process id, and the end of a pipe that its stderr comes out of."""
     errors, stderr = os.pipe()
     # A signal that comes meanwhile waits until somebody is there who knows what to do with it.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, heeded)
     child = os.fork()
     if child:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -228,7 +230,7 @@ def _start(message_file: str, command: List[str]) -> Tuple[int, int]:
         return child, errors
     try:
         signal.set_wakeup_fd(-1)
-        for number in (*_PASSED_ON, *_RESTORED):
+        for number in (*heeded, *_RESTORED):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.dup2(stderr, 2)

@@ -81,6 +81,15 @@ def test_gives_a_program_the_signals_python_takes_for_itself(in_front):
     assert in_front.run(*look).stdout == alone
 
 
+def test_leaves_ignored_what_was_ignored_before_it(in_front):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        done = in_front.run("sh", "-c", "kill -HUP $$; echo survived")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert (done.returncode, done.stdout) == (0, "survived\n")
+
+
 def test_tells_the_exception_that_nobody_caught_and_where_it_was_raised(in_front, tmp_path):
     (tmp_path / "train.py").write_text("def f():\n    raise ValueError('no such column: é')\nf()\n")
     done = in_front.run(sys.executable, str(tmp_path / "train.py"))
