@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "runtime": {"core.contract"},
     "simulator": {"core", "scheduling"},
     "kube": {"core", "forms"},
-    "engines": {"core", "forms", "scheduling", "kube"},
+    "engines": {"core", "forms", "scheduling", "kube", "runtime"},
     "sdk": {"core", "forms", "wire"},
     "controller": {"core", "forms", "scheduling", "kube", "engines", "runtime"},
     "server": {"core", "forms", "scheduling", "wire", "pfs", "runtime", "kube", "engines"},

@@ -87,6 +87,16 @@ def test_gives_each_replica_its_rank_and_peers(bench):
     assert len(set(first[2].split(","))) == 2
 
 
+def test_gives_programs_a_library_that_answers_who_they_are(bench):
+    asked = "import paddlecloud_runtime as r; print(r.role(), r.rank(), r.world_size(), *r.peers())"
+    entry = f"python3 -c '{asked}'; echo $PADDLE_TRAINER_ENDPOINTS"
+    job = bench.put(entry, mode=Mode.COLLECTIVE, trainers=2)
+    assert bench.end(job).status.phase == Phase.SUCCEEDED
+    for index in (0, 1):
+        answered, told = bench.log_text(job, index=index).splitlines()
+        assert answered.split() == ["trainer", str(index), "2", *told.split(",")]
+
+
 def test_restarts_a_gang_together_and_only_within_the_budget(bench):
     rule = RestartRule(max_restarts=1, backoff_s=0.01)
     entry = 'test "$RANK" = 0 && exec sleep 1000; exit 9'

@@ -22,7 +22,7 @@ from paddlecloud.engines.local.config import LocalConfig
 from paddlecloud.engines.local.keeping import Keeper
 from paddlecloud.engines.local.logs import LogFile
 from paddlecloud.engines.local.sandbox import Sandbox
-from paddlecloud.engines.local.spawning import Spawner, compile_shim
+from paddlecloud.engines.local.spawning import Spawner, compile_shim, place_library
 from paddlecloud.engines.protocols import Launch, LogSlice
 
 
@@ -35,7 +35,8 @@ class Processes:
         self._jobs_dir = config.state_dir / "jobs"
         self._jobs_dir.mkdir(parents=True, exist_ok=True)
         shim_file = compile_shim(config.state_dir)
-        self._sandbox = sandbox = Sandbox(config, shim_file)
+        library = place_library(config.state_dir)
+        self._sandbox = sandbox = Sandbox(config, shim_file, library)
         self._why_plain = "switched off" if config.sandbox == "none" else sandbox.probe()
         if self._why_plain and config.sandbox == "bwrap":
             raise Unavailable(
@@ -50,7 +51,7 @@ class Processes:
         )
         self._keeper = Keeper(
             config,
-            Spawner(config, shim_file, sandbox if self._is_sandboxed else None),
+            Spawner(config, shim_file, library, sandbox if self._is_sandboxed else None),
             self._cgroups,
             is_sandboxed=self._is_sandboxed,
             has_gpus=inventory.count_gpus(config) > 0,

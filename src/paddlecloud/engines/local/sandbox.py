@@ -22,6 +22,7 @@ from paddlecloud.engines.local.runtimes import Runtime, shim_interpreter
 from paddlecloud.engines.protocols import Launch
 
 SHIM_PATH = "/run/paddlecloud/shim"
+LIBRARY_PATH = "/run/paddlecloud/runtime"
 _PROBE_TIMEOUT_S = 10
 _ROOT_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 # The shim needs these to take the account's uid; it gives them up before the program runs.
@@ -65,7 +66,7 @@ def _hostname(launch: Launch) -> str:
 class Sandbox:
     """Knows how to wrap a replica on this machine. One per engine."""
 
-    def __init__(self, config: LocalConfig, shim: Path) -> None:
+    def __init__(self, config: LocalConfig, shim: Path, library: Path) -> None:
         self.bwrap = shutil.which("bwrap") or ""
         self._config = config
         self._etc = Etc(config.state_dir / "sandbox")
@@ -75,6 +76,7 @@ class Sandbox:
         self._interpreter_binds = binds
         self._fixed = [*_namespaces(os.geteuid() == 0), *_system_root()]
         self._fixed += ["--ro-bind", str(shim), SHIM_PATH]
+        self._fixed += ["--ro-bind", str(library), LIBRARY_PATH]
 
     def probe(self) -> str:
         """Empty if a sandbox can be made here, else why not."""

@@ -30,8 +30,9 @@ from paddlecloud.engines.local.runtimes import (
     find_runtime,
     shim_interpreter,
 )
-from paddlecloud.engines.local.sandbox import Sandbox
+from paddlecloud.engines.local.sandbox import LIBRARY_PATH, Sandbox
 from paddlecloud.engines.protocols import Launch
+from paddlecloud.runtime import delivery
 
 GO = b"g"
 COOKIE = "PADDLECLOUD_COOKIE"
@@ -62,6 +63,7 @@ class View:
     root_files: str
     tmp: str
     termination_log: str
+    library: str
 
 
 def compile_shim(state_dir: Path) -> Path:
@@ -73,6 +75,21 @@ def compile_shim(state_dir: Path) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         py_compile.compile(shim.__file__, cfile=str(target), doraise=True)
     return target
+
+
+def place_library(state_dir: Path) -> Path:
+    """The folder that a program imports `paddlecloud_runtime` from, readable for every account."""
+    text = delivery.source().encode()
+    folder = state_dir / "sandbox" / f"runtime-{hashlib.sha256(text).hexdigest()[:12]}"
+    target = folder / delivery.FILE_NAME
+    if not target.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        part = folder / f"{delivery.FILE_NAME}.{os.getpid()}"
+        part.write_bytes(text)
+        part.chmod(0o644)
+        part.rename(target)
+        folder.chmod(0o755)
+    return folder
 
 
 def encode_plan(
@@ -146,9 +163,12 @@ def _start(argv: list[str], env: Mapping[str, str], fds: Mapping[int, int]) -> i
 class Spawner:
     """Knows how this machine starts replicas. `sandbox` None: plain processes."""
 
-    def __init__(self, config: LocalConfig, shim_file: Path, sandbox: Sandbox | None) -> None:
+    def __init__(
+        self, config: LocalConfig, shim_file: Path, library: Path, sandbox: Sandbox | None
+    ) -> None:
         self._config = config
         self._shim_file = shim_file
+        self._library = library
         self._sandbox = sandbox
 
     # --- where things are ---------------------------------------------------------------------
@@ -156,8 +176,15 @@ class Spawner:
     def view(self, launch: Launch, attempt: AttemptDir) -> View:
         pfs, root = f"/pfs/{launch.cluster}", self._config.pfs_root
         if self._sandbox is not None:
-            home = f"{pfs}/home/{launch.account}"
-            return View(home, f"{pfs}/public", launch.workdir, "/", "/tmp", "/dev/termination-log")
+            return View(
+                home=f"{pfs}/home/{launch.account}",
+                public=f"{pfs}/public",
+                workdir=launch.workdir,
+                root_files="/",
+                tmp="/tmp",
+                termination_log="/dev/termination-log",
+                library=LIBRARY_PATH,
+            )
         return View(
             home=str(root / "home" / launch.account),
             public=str(root / "public"),
@@ -165,6 +192,7 @@ class Spawner:
             root_files=str(attempt.files),
             tmp=str(attempt.tmp),
             termination_log=str(attempt.termination),
+            library=str(self._library),
         )
 
     def _on_host(self, launch: Launch, text: str) -> str:
@@ -200,6 +228,8 @@ class Spawner:
             env.update((k, self._on_host(launch, v)) for k, v in launch.env.items())
         else:
             env.update(launch.env)
+        # Last, so that nothing of the program's own is hidden.
+        env["PYTHONPATH"] = ":".join(filter(None, (env.get("PYTHONPATH"), view.library)))
         if has_gpus or launch.gpus:
             env["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, launch.gpus))
         env[COOKIE] = cookie
