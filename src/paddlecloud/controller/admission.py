@@ -32,18 +32,18 @@ from paddlecloud.controller.allotments import (
     unplaced_since,
     warnings,
 )
+from paddlecloud.controller.free_room import FreeRoom
 from paddlecloud.controller.identity import Json
 from paddlecloud.controller.inventory import Inventory, Readings
 from paddlecloud.controller.remembering import seconds
 from paddlecloud.core.errors import InvalidInput
 from paddlecloud.engines.kubernetes import allocations, snapshots
 from paddlecloud.engines.kubernetes.allocations import Allocation
-from paddlecloud.engines.kubernetes.inventory import Eligibility, PodSeen, read_pod
+from paddlecloud.engines.kubernetes.inventory import PodSeen, read_pod
 from paddlecloud.engines.kubernetes.shares import UNLIMITED, Shares
 from paddlecloud.engines.kubernetes.snapshots import Cluster, LiveJob, id_of
 from paddlecloud.forms.custom_resources import ClusterJob
 from paddlecloud.kube.kinds import Kind
-from paddlecloud.scheduling import placement
 from paddlecloud.scheduling.plan import Plan, plan
 from paddlecloud.scheduling.verdicts import NEVER
 
@@ -54,7 +54,6 @@ Wake = Callable[[Kind, Mapping[str, Any]], None]
 
 PAUSE_S, LONGEST_PAUSE_S = 0.05, 5.0
 PAUSE_FACTOR = 4.0  # of what a turn cost
-ROOM_HOLDS_S = 2.0  # how long the free room is believed without looking again
 TOLD_AT_ONCE = 20  # so many at the head of the queue have their sentence renewed ...
 RETELL_S = 5.0  # ... this often, and everybody's when its cause is another
 FIRST_BAR_S, LONGEST_BAR_S = 5.0, 60.0  # how long a job that was refused stands aside
@@ -90,7 +89,7 @@ class Admission:
         self._barred: dict[str, tuple[float, float]] = {}  # until when, and for how long
         self._retell_at: float | None = None
         self._early_until: float | None = None
-        self._room = _FreeRoom()
+        self._room = FreeRoom()
         self._is_planning = False
         self._groups_changed = True
         inventory.changed, inventory.group_changed = self.notice, self._group_changed
@@ -410,37 +409,3 @@ class Admission:
             "plans_total": self.turns,
             "plan_seconds": self.turn_s,
         }
-
-
-class _FreeRoom:
-    """What is free on every node, for jobs that start without a plan.
-
-    What jobs take is noted at once, what they give back is seen at the next look.
-    """
-
-    def __init__(self) -> None:
-        self._room: placement.Room | None = None
-        self._looked_at = 0.0
-        self._total: placement.Vector = (0, 0, 0)
-        self._eligibility = Eligibility(())
-
-    def forget(self) -> None:
-        self._room = None
-
-    def look(self, cluster: Cluster, now: float) -> None:
-        self._eligibility = Eligibility(cluster.nodes)
-        self._room, self._looked_at = snapshots.free_room(cluster), now
-        self._total = placement.total_of(self._room.values())
-
-    def take(self, live: LiveJob, now: float) -> bool:
-        """Whether the whole job fits; its room is then taken."""
-        room = self._room
-        if room is None or not 0.0 <= now - self._looked_at < ROOM_HOLDS_S:
-            return False
-        where = snapshots.places_of(live.job.spec, self._eligibility)
-        batches = placement.batches_of(live.job.spec, live.wish, self._total, where)
-        placed = placement.place(batches, room)
-        if placed is None:
-            return False
-        placement.take(room, placement.held_in(batches, placed))
-        return True
