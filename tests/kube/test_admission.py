@@ -62,6 +62,17 @@ def pods_of(namespace: Namespace, job: str) -> list[str]:
     return sorted(namespace.pods("-l", f"paddlepaddle.org/job={job}"))
 
 
+@pytest.fixture(autouse=True)
+def all_cards_are_free(cluster: Cluster) -> None:
+    """Namespaces of earlier tests go in their own time, and until then their pods hold cards."""
+
+    def holders() -> list[str]:
+        pods = json.loads(cluster.kubectl("get", "pods", "-A", "-o", "json"))["items"]
+        return [pod["metadata"]["name"] for pod in pods if CARDS in json.dumps(pod["spec"])]
+
+    until(lambda: not holders(), "the cards of earlier tests to be free")
+
+
 @pytest.fixture
 def groups(cluster: Cluster, namespace: Namespace) -> Iterator[Any]:
     """Makes ResourceGroups that this namespace may use."""

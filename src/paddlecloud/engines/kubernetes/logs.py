@@ -265,14 +265,15 @@ class Logs:
                         pod["metadata"]["name"],
                         error.message,
                     )
+                except Exception:
+                    # The pod waits for us: whatever it was, it is tried again.
+                    log.exception("the log of %s is not stored yet", pod["metadata"]["name"])
                 self._closed.wait(pause_s)
                 pause_s = min(2 * pause_s, _LONGEST_RETRY_S)
                 fresh = self._client_pod(pod)
                 if fresh is None:
                     return self._give_up(pod)
                 pod = fresh
-        except Exception:
-            log.exception("the log of %s could not be stored", pod["metadata"]["name"])
         finally:
             with self._lock:
                 self._archiving.discard(uid)
