@@ -166,8 +166,11 @@ KINDS = [*EMBEDDED, ON_CLUSTER]
 
 @contextmanager
 def started(bench: Bench) -> Iterator[Bench]:
-    """Its engine runs; all its jobs are ended when the test is over."""
+    """Its engine runs and knows what there is; all its jobs are ended when the test is over."""
     bench.engine.start()
+    deadline = time.monotonic() + TIMEOUT_S
+    while not bench.engine.capacity().total.cpu_milli and time.monotonic() < deadline:
+        time.sleep(0.1)
     try:
         yield bench
     finally:

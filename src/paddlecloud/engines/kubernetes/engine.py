@@ -90,7 +90,13 @@ class KubernetesEngine:
         self._view = ClusterView(client, self._heard, self._pod_changed, self._pod_gone)
         self._orders = Orders(client, self._view.learn)
         self._logs = Logs(
-            client, config, self._pod_of, self._key_of, self._is_over, self._orders.release
+            client,
+            config,
+            pod_of=self._pod_of,
+            key_of=self._key_of,
+            is_over=self._is_over,
+            is_forgotten=lambda pod: owner_uid(pod) in self._teller.deleted,
+            release=self._orders.release,
         )
         self._survey = Survey(self._view, self._journal)
         self._homes = homes or _tenancy(client, config)
@@ -342,10 +348,11 @@ class KubernetesEngine:
         """The pods of a run of ours wait for us from the start; those of a job that somebody made
         on the cluster itself are asked to."""
         entry = self._journal.at(place)
-        if entry is None or entry.is_ours or not self._config.archive_logs:
+        if entry is None or not self._config.archive_logs:
             return
         for pod in self._view.pods(place, entry.uid):
-            if self._logs.is_unclaimed(pod):
+            self._logs.pod_changed(pod)  # it may have ended before we knew whose it is
+            if not entry.is_ours and self._logs.is_unclaimed(pod):
                 self._orders.hold(pod)
 
     def _write_quotas(self) -> None:

@@ -3,7 +3,7 @@
 `read` answers from the spool, after a quick look at the pod where nobody follows it. `wait` has the
 pod followed: one connection and one thread per log, only so many at once, given up a minute after
 the last who waited. `pod_changed` archives the whole log of a pod that has ended or is being
-deleted, and then takes its finalizer away.
+deleted, and then takes its finalizer away. Other platforms' pods on the same cluster are theirs.
 """
 
 from __future__ import annotations
@@ -63,16 +63,19 @@ class Logs:
         pod_of: PodOf,
         key_of: KeyOf,
         is_over: Callable[[ReplicaKey], bool],
+        is_forgotten: Callable[[Json], bool],
         release: Callable[[Json], None],
     ) -> None:
         self._client, self._config, self._is_over = client, config, is_over
+        self._is_forgotten = is_forgotten
         self._root: Path = config.state_dir / "logs"
         self._pod_of, self._key_of, self._release = pod_of, key_of, release
         self._lock = threading.Lock()
         self._spools: dict[ReplicaKey, Spool] = {}
         self._looked: dict[ReplicaKey, float] = {}
         self._followers: dict[ReplicaKey, _Follower] = {}
-        self._archiving: set[str] = set()
+        self._archiving: set[str] = set()  # uids of pods
+        self._leaving: set[str] = set()  # whose logs were fetched when they were told to go
         self._archivers = ThreadPoolExecutor(_ARCHIVERS, thread_name_prefix="archive")
         self._closed = threading.Event()
 
@@ -240,15 +243,32 @@ class Logs:
         )
 
     def pod_changed(self, pod: Json) -> None:
-        """Called for every change of a pod; returns at once."""
-        metadata = pod["metadata"]
-        if LOG_FINALIZER not in (metadata.get("finalizers") or ()) or not _is_to_archive(pod):
+        """Called for every change of a pod, as often as one likes; returns at once."""
+        if LOG_FINALIZER not in (pod["metadata"].get("finalizers") or ()):
             return
+        key = self._key_of(pod)
+        if key is None and not self._is_forgotten(pod):
+            return  # somebody else stores it
+        if _is_to_archive(pod):
+            self._submit_once(self._archiving, pod, self._archive)
+        elif key is not None and pod["metadata"].get("deletionTimestamp"):
+            # Its node throws the log away when the program has ended: most of it is fetched now.
+            self._submit_once(self._leaving, pod, self._fetch_ahead)
+
+    def _submit_once(self, begun: set[str], pod: Json, work: Callable[[Json], None]) -> None:
         with self._lock:
-            if metadata["uid"] in self._archiving or self._closed.is_set():
+            if pod["metadata"]["uid"] in begun or self._closed.is_set():
                 return
-            self._archiving.add(metadata["uid"])
-        self._archivers.submit(self._archive, pod)
+            begun.add(pod["metadata"]["uid"])
+        self._archivers.submit(work, pod)
+
+    def _fetch_ahead(self, pod: Json) -> None:
+        key = self._key_of(pod)
+        if key is not None:
+            try:
+                self._fetch(pod, self._spool(key))
+            except Refused as error:
+                log.info("the log of %s: %s", pod["metadata"]["name"], error.message)
 
     def _archive(self, pod: Json) -> None:
         pause_s, uid = _FIRST_RETRY_S, pod["metadata"]["uid"]
@@ -302,6 +322,7 @@ class Logs:
         except Refused as error:
             if error.status != 400:  # the kubelet's word for a container that has no log
                 raise
+            log.warning("the log of %s: %s", pod["metadata"]["name"], error.message)
 
     def _client_pod(self, pod: Json) -> Json | None:
         metadata = pod["metadata"]
@@ -318,6 +339,8 @@ class Logs:
             self._spool(key).finish()
 
     def pod_gone(self, pod: Json) -> None:
+        with self._lock:
+            self._leaving.discard(pod["metadata"]["uid"])
         key = self._key_of(pod)
         if key is not None:
             spool = self._spool(key)

@@ -49,17 +49,27 @@ class Kubelet:
         return POD
 
 
+def _logs(tmp_path: Path, kubelet: Kubelet, key: ReplicaKey | None, **more: Any) -> Logs:
+    return Logs(
+        kubelet,  # type: ignore[arg-type]
+        KubernetesConfig(tmp_path),
+        pod_of=lambda key: POD,
+        key_of=lambda pod: key,
+        is_over=lambda key: False,
+        **more,
+    )
+
+
 @pytest.mark.parametrize(
     "trouble", [Refused(UNREACHABLE, "Unreachable", "no route"), RuntimeError("nobody expected it")]
 )
 def test_lets_a_pod_go_when_its_log_is_stored_whatever_went_wrong_before(tmp_path: Path, trouble):
     released = threading.Event()
-    logs = Logs(
-        Kubelet(trouble),  # type: ignore[arg-type]
-        KubernetesConfig(tmp_path),
-        pod_of=lambda key: POD,
-        key_of=lambda pod: KEY,
-        is_over=lambda key: False,
+    logs = _logs(
+        tmp_path,
+        Kubelet(trouble),
+        KEY,
+        is_forgotten=lambda pod: False,
         release=lambda pod: released.set(),
     )
     try:
@@ -68,3 +78,37 @@ def test_lets_a_pod_go_when_its_log_is_stored_whatever_went_wrong_before(tmp_pat
         assert logs.read(KEY, 0, 100).data == b"trained\n"
     finally:
         logs.close()
+
+
+@pytest.mark.parametrize("is_forgotten", [True, False])
+def test_lets_only_pods_go_that_are_its_own(tmp_path: Path, is_forgotten):
+    released: list[Any] = []
+    logs = _logs(
+        tmp_path,
+        Kubelet(),
+        None,
+        is_forgotten=lambda pod: is_forgotten,
+        release=released.append,
+    )
+    logs.pod_changed(POD)
+    logs._archivers.shutdown(wait=True)
+    assert released == ([POD] if is_forgotten else [])
+    logs.close()
+
+
+def test_fetches_what_there_is_when_a_pod_that_runs_is_told_to_go(tmp_path: Path):
+    leaving = {
+        **POD,
+        "metadata": {**POD["metadata"], "deletionTimestamp": "2026-11-16T18:00:30Z"},
+        "status": {
+            "phase": "Running",
+            "containerStatuses": [{"name": "paddle", "state": {"running": {"startedAt": "now"}}}],
+        },
+    }
+    logs = _logs(tmp_path, Kubelet(), KEY, is_forgotten=lambda pod: False, release=lambda pod: None)
+    logs.pod_changed(leaving)
+    logs._archivers.shutdown(wait=True)
+    logs._pod_of = lambda key: None
+    found = logs.read(KEY, 0, 100)
+    assert (found.data, found.ended) == (b"trained\n", False)
+    logs.close()
