@@ -1,6 +1,7 @@
 """What a benchmark prints: figures, bars and whether they hold, as exactly one line of JSON.
 
-Every file `bench/*_bench.py` makes one `Report`, adds figures and hands its work to `run`. A
+Every file `bench/*_bench.py` makes one `Report`, adds figures and hands its work to `run`; each
+figure also goes to stderr at once, so that a long or broken run has told what it knows. A
 missed bar is a result (exit 0, `"ok": false`); what could not be measured is a failure (exit 1).
 """
 
@@ -58,6 +59,8 @@ class Report:
             self._bars[name] = f"{sign} {bar:g}"
             if not is_met:
                 self._missed.append(name)
+        bar_text = f" ({self._bars[name]})" if name in self._bars else ""
+        print(f"{name}: {self._figures[name]}{bar_text}", file=sys.stderr, flush=True)
 
     def note(self, name: str, value: object) -> None:
         """A fact that is no figure: what was used, how often."""

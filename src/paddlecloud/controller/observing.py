@@ -16,6 +16,7 @@ from paddlecloud.core import restart
 from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.core.observed import ReplicaKey, ReplicaObserved, ReplicaState
 from paddlecloud.forms.custom_resources import Intranet
+from paddlecloud.kube.causes import cause_of
 from paddlecloud.kube.pods import container_status, exit_of
 from paddlecloud.kube.words import PROBED_ANNOTATION, STOPPED_ANNOTATION
 
@@ -147,26 +148,11 @@ def _ended_at(pod: Json, times: Json) -> float | None:
 
 # --- why a pod is not running --------------------------------------------------------------------
 
-_NORMAL_WAITS = frozenset({"ContainerCreating", "PodInitializing", "CreateContainerConfigError"})
-
 
 def trouble(pods: Iterable[Json]) -> str:
-    """What keeps a pod from starting, in the words of the kubelet or the scheduler; or nothing."""
+    """What keeps a pod from running; a sentence, or nothing."""
     for pod in pods:
-        status = pod.get("status") or {}
-        if status.get("phase") not in (None, "Pending"):
-            continue
-        name = pod["metadata"]["name"]
-        for condition in status.get("conditions") or ():
-            if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-                return f"{name} cannot be placed: {condition.get('message') or ''}".rstrip(": ")
-        containers = [
-            *(status.get("initContainerStatuses") or ()),
-            *(status.get("containerStatuses") or ()),
-        ]
-        for container in containers:
-            waiting = (container.get("state") or {}).get("waiting") or {}
-            reason = waiting.get("reason")
-            if reason and reason not in _NORMAL_WAITS:
-                return f"{name}: {reason}: {waiting.get('message') or ''}".rstrip(": ")
+        cause = cause_of(pod)
+        if cause is not None:
+            return f"{pod['metadata']['name']} {cause.words}"
     return ""

@@ -46,16 +46,18 @@ def test_is_pending_until_a_pod_runs_and_starting_until_all_do():
 
 
 def test_says_why_a_pod_cannot_be_placed():
+    said = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu. preemption: none helps."
     world = Namespace(worker=role(1))
     world.settle()
     world.stored["pods", "job-worker-0"]["status"] = {
         "phase": "Pending",
-        "conditions": [
-            {"type": "PodScheduled", "status": "False", "message": "Insufficient nvidia.com/gpu"}
-        ],
+        "conditions": [{"type": "PodScheduled", "status": "False", "message": said}],
     }
     world.settle()
-    assert world.status["reason"] == "job-worker-0 cannot be placed: Insufficient nvidia.com/gpu"
+    assert world.status["reason"] == (
+        "job-worker-0 cannot be placed: not enough nvidia.com/gpu on 3 nodes"
+        " (0/3 nodes are available: 3 Insufficient nvidia.com/gpu)"
+    )
 
 
 # --- peers -----------------------------------------------------------------------------------

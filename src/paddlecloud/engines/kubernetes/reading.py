@@ -26,8 +26,8 @@ from paddlecloud.core.observed import (
 )
 from paddlecloud.core.phases import ACTIVE, TERMINAL, Phase
 from paddlecloud.core.topology import role_from_word
-from paddlecloud.engines.kubernetes.causes import cause_of
 from paddlecloud.forms.start_command import CANNOT_START
+from paddlecloud.kube.causes import cause_of
 from paddlecloud.kube.kinds import KINDS, PADDLE_JOB
 from paddlecloud.kube.pods import (
     container_status,

@@ -10,8 +10,8 @@ from paddlecloud.core.observed import EndCause, ReplicaState
 from paddlecloud.core.phases import Phase
 from paddlecloud.core.resources import Resources
 from paddlecloud.engines.kubernetes import reading
-from paddlecloud.engines.kubernetes.causes import cause_of
 from paddlecloud.engines.kubernetes.reading import Look, read
+from paddlecloud.kube.causes import cause_of
 
 SPEC = JobSpec(
     "job", Mode.COLLECTIVE, (RoleSpec(Role.TRAINER, 2, Resources(100, 2**20)),),

@@ -1,7 +1,7 @@
 """Why a pod does not run, in words: what the kubelet or the scheduler says, for who submitted it.
 
 `cause_of(pod)` gives nothing for a pod that is merely on its way, such as one that waits for its
-peers' addresses. Pure; `reading` calls it.
+peers' addresses. Pure; asked by the engine for Kubernetes and by the operator.
 """
 
 from __future__ import annotations
