@@ -100,12 +100,15 @@ def paddle_python() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark `cluster`: all that mostly waits for a Kubernetes of its own, wherever it stands."""
+    """Mark `cluster`: all that mostly waits for a Kubernetes of its own, wherever it stands; and
+    `node`: those whose pods really run."""
     for item in items:
         variant = getattr(getattr(item, "callspec", None), "id", "")
         words = {item.path.parent.name, *variant.split("-")}
         if words & {"kube", "kubernetes"} and "unit" not in item.path.parts:
             item.add_marker(pytest.mark.cluster)
+            if any("node" in mark.args for mark in item.iter_markers("needs")):
+                item.add_marker(pytest.mark.node)
 
 
 # --- declared needs, no silent skips ---------------------------------------------------------

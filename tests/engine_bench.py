@@ -120,7 +120,8 @@ class Bench:
         number = changes.get("account_id", 1)
         is_other = self.cluster is not None and number != 1
         account = f"{self.account}-{number}" if is_other else self.account
-        job = a_job(f"{self._home(account)}/work", entry, account=account, **changes)
+        package = changes.pop("package", f"{self._home(account)}/work")
+        job = a_job(package, entry, account=account, **changes)
         self.put_ids.add(job.job_id)
         self.engine.put(job)
         return job

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# All tests; with arguments, those pytest finds by them. What shares nothing but the machine runs in
-# two workers. Afterwards what measures memory, fills disks, kills processes or trains, one by one;
-# beside it what stands on a Kubernetes cluster, which mostly waits for pods.
+# All tests; with arguments, those pytest finds by them. What stands on a Kubernetes cluster mostly
+# waits for pods: it runs beside everything else from the start, on one cluster with a real node and
+# on others with pretended ones. Of the rest, what shares nothing but the machine runs in two workers;
+# afterwards what measures memory, fills disks, kills processes or trains, one by one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,13 +16,21 @@ for folder in tests/*/; do
     folder=${folder%/}
     [[ " ${together[*]} " == *" $folder "* || $folder == */__pycache__ ]] || alone+=("$folder")
 done
+said=$(mktemp -d)
+beside=()
+trap 'kill "${beside[@]}" 2>/dev/null || true; rm -rf "$said"' EXIT
+for marks in "node" "cluster and not node"; do
+    .venv/bin/pytest -q -ra -m "$marks" "${alone[@]}" >"$said/$marks" 2>&1 &
+    beside+=($!)
+done
 failed=0
 .venv/bin/pytest -q -ra -n 2 --dist loadfile "${together[@]}" || failed=1
-on_a_cluster=$(mktemp)
-trap 'kill $! 2>/dev/null || true; rm -f "$on_a_cluster"' EXIT
-.venv/bin/pytest -q -ra -m cluster "${alone[@]}" >"$on_a_cluster" 2>&1 &
 .venv/bin/pytest -q -ra -m "not cluster" "${alone[@]}" || failed=1
-wait $! || failed=1
-echo "On a Kubernetes cluster, beside those:"
-cat "$on_a_cluster"
+for one in "${beside[@]}"; do
+    wait "$one" || failed=1
+done
+for file in "$said"/*; do
+    echo "Beside those, on Kubernetes (${file##*/}):"
+    cat "$file"
+done
 exit $failed

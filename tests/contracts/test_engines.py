@@ -330,8 +330,7 @@ def test_a_user_may_have_python_buffer(bench):
 
 
 def test_a_missing_working_directory_is_a_start_failure(bench):
-    job = a_job(f"{bench.home}/nowhere", "true")
-    bench.engine.put(job)
+    job = bench.put(package=f"{bench.home}/nowhere")
     end = bench.end(job)
     assert end.status.phase == Phase.FAILED
     assert end.status.failure.exit.cause == "start_failed"

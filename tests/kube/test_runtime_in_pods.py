@@ -42,12 +42,11 @@ python3 /tmp/train.py
 echo never
 """
 ASKS = """\
-import json, os
+import json, os, time
 import paddlecloud_runtime as runtime
 facts = [runtime.role(), runtime.rank(), runtime.world_size(), len(runtime.peers())]
 print(json.dumps([*facts, os.getppid()]), flush=True)
 while len(runtime.peers()) != 3:
-    import time
     time.sleep(0.5)
 print("three", flush=True)
 time.sleep(600)
