@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import select
 import socket
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 
 TYPE_CHECKING = False
@@ -22,6 +23,10 @@ MAX_LINE_BYTES = 65536
 MAX_HEADERS = 128
 READ_BYTES = 65536
 _BODILESS = (204, 304)
+_UNSENT_BYTES = 1 << 19
+_RTT_AT = 68  # in Linux' struct tcp_info: the round trip in microseconds, 32 bits
+_NEAR_US = 1000
+_WINDOW_BYTES = 1 << 20  # a neighbour so near sends 1 GB/s with it
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -257,6 +262,17 @@ class Connection:
         except BaseException:
             sock.close()
             raise
+
+    def keep_little_on_the_way(self) -> None:
+        """For file bytes: what waits unsent, or unread from a neighbour, falls out of the
+        processor's cache, and is lost when the other end is. Hints; not every system has them."""
+        if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
+        if sys.platform == "linux":
+            info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RTT_AT + 4)
+            if int.from_bytes(info[_RTT_AT:], sys.byteorder) < _NEAR_US:
+                clamp = socket.TCP_WINDOW_CLAMP
+                self._socket.setsockopt(socket.IPPROTO_TCP, clamp, _WINDOW_BYTES)
 
     def request(
         self,

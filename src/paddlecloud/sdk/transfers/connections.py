@@ -119,6 +119,7 @@ class Plane:
             pass
         try:
             connection = self.transport.connect_to(endpoint, CONNECT_TIMEOUT_S)
+            connection.keep_little_on_the_way()
         except OSError:
             self._look_again(endpoint)
             raise
