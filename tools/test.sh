@@ -2,35 +2,42 @@
 # All tests; with arguments, those pytest finds by them. What stands on a Kubernetes cluster mostly
 # waits for pods: it runs beside everything else from the start, on one cluster with a real node and
 # on others with pretended ones. Of the rest, what shares nothing but the machine runs in two workers;
-# afterwards what measures memory, fills disks, kills processes or trains, one by one.
+# afterwards what fills disks, kills processes or trains, in two lanes of which one is files.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 together=(tests/architecture tests/cli tests/server tests/unit)
+files=(tests/pfs tests/e2e)
 
 if [ $# -gt 0 ]; then
     exec .venv/bin/pytest -q -ra "$@"
 fi
-alone=()
+others=()
 for folder in tests/*/; do
     folder=${folder%/}
-    [[ " ${together[*]} " == *" $folder "* || $folder == */__pycache__ ]] || alone+=("$folder")
+    [[ " ${together[*]} ${files[*]} " == *" $folder "* || $folder == */__pycache__ ]] || others+=("$folder")
 done
 said=$(mktemp -d)
-beside=()
-trap 'kill "${beside[@]}" 2>/dev/null || true; rm -rf "$said"' EXIT
-for marks in "node" "cluster and not node"; do
-    .venv/bin/pytest -q -ra -m "$marks" "${alone[@]}" >"$said/$marks" 2>&1 &
-    beside+=($!)
-done
+lanes=()
+trap 'kill "${lanes[@]}" 2>/dev/null || true; rm -rf "$said"' EXIT
+
+# lane NAME ARGUMENT...: in the background; what it says is printed at the end.
+lane() {
+    .venv/bin/pytest -q -ra "${@:2}" >"$said/$1" 2>&1 &
+    lanes+=($!)
+}
+
 failed=0
+lane "on a real node" -m node "${others[@]}"
+lane "on clusters" -m "cluster and not node" "${others[@]}"
 .venv/bin/pytest -q -ra -n 2 --dist loadfile "${together[@]}" || failed=1
-.venv/bin/pytest -q -ra -m "not cluster" "${alone[@]}" || failed=1
-for one in "${beside[@]}"; do
+lane "processes" -m "not cluster" "${others[@]}"
+.venv/bin/pytest -q -ra "${files[@]}" || failed=1
+for one in "${lanes[@]}"; do
     wait "$one" || failed=1
 done
 for file in "$said"/*; do
-    echo "Beside those, on Kubernetes (${file##*/}):"
+    echo "Beside those, ${file##*/}:"
     cat "$file"
 done
 exit $failed
