@@ -1,0 +1,57 @@
+"""How much of a client's bytes may be on the way: little from a neighbour, all from afar."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from paddlecloud.pfs.serving import links
+from paddlecloud.sdk import http
+
+_FAR_US = 0  # nobody is nearer
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        yield sock
+
+
+def _window(sock: socket.socket) -> int:
+    return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP)
+
+
+def _accepted(listener: socket.socket) -> tuple[socket.socket, socket.socket]:
+    client = socket.create_connection(listener.getsockname())
+    return client, listener.accept()[0]
+
+
+def test_a_server_gives_a_neighbour_a_small_window(listener):
+    client, taken = _accepted(listener)
+    with client, taken:
+        links.Link(taken)
+        assert _window(taken) == 1 << 20
+
+
+def test_a_server_gives_who_is_far_away_the_whole_window(listener, monkeypatch):
+    monkeypatch.setattr(links, "_NEAR_US", _FAR_US)
+    client, taken = _accepted(listener)
+    with client, taken:
+        before = _window(taken)
+        links.Link(taken)
+        assert _window(taken) == before != 1 << 20
+
+
+@pytest.mark.parametrize("is_near", [True, False])
+def test_a_client_gives_a_neighbour_a_small_window(listener, monkeypatch, is_near):
+    if not is_near:
+        monkeypatch.setattr(http, "_NEAR_US", _FAR_US)
+    port = listener.getsockname()[1]
+    connection = http.Connection(http.Endpoint(f"http://127.0.0.1:{port}"), None, 5.0)
+    connection.keep_little_on_the_way()
+    assert (_window(connection._socket) == 1 << 20) == is_near
+    unsent = connection._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT)
+    assert unsent == 1 << 19
+    connection.close()
