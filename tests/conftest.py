@@ -22,7 +22,7 @@ import pytest
 
 from tests import possible
 
-_KEPT = {"PADDLECLOUD_RUNTIMES", "PADDLECLOUD_STRICT"}
+_KEPT = {"PADDLECLOUD_RUNTIMES", "PADDLECLOUD_STRICT", "PADDLECLOUD_FAULTY_S"}
 _LEAKS = ("PADDLE", "DJANGO_", "TRAINER_", "TRAINING_", "KUBECONFIG", "NO_COLOR", "CLICOLOR")
 _session_home: Path | None = None
 
