@@ -271,6 +271,8 @@ class Connection:
         if sys.platform == "linux":
             info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RTT_AT + 4)
             if int.from_bytes(info[_RTT_AT:], sys.byteorder) < _NEAR_US:
+                # The first keeps the kernel from growing the second on its own.
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _WINDOW_BYTES)
                 clamp = socket.TCP_WINDOW_CLAMP
                 self._socket.setsockopt(socket.IPPROTO_TCP, clamp, _WINDOW_BYTES)
 

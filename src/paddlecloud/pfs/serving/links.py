@@ -33,6 +33,8 @@ def _keep_little_on_the_way(sock: socket.socket) -> None:
     with suppress(OSError):  # such a kernel, or no TCP
         info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RTT_AT + 4)
         if int.from_bytes(info[_RTT_AT:], sys.byteorder) < _NEAR_US:
+            # The first keeps the kernel from growing the second on its own.
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _WINDOW_BYTES)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, _WINDOW_BYTES)
 
 
