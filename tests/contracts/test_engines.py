@@ -236,6 +236,7 @@ def test_refuses_more_replicas_than_their_list_of_peers_may_hold(bench):
     assert "at most" in fault.problem
 
 
+@pytest.mark.alone  # every test's account has the same number, and quotas go by numbers
 def test_holds_an_account_to_its_quota(bench):
     bench.engine.set_quota({1: Quota(replicas=1)})
     first = bench.put("sleep 1000")
