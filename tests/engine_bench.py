@@ -22,7 +22,7 @@ from paddlecloud.engines.local.config import LocalConfig
 from paddlecloud.engines.local.engine import LocalEngine
 from paddlecloud.engines.protocols import Change, Engine, JobRun
 from paddlecloud.scheduling.snapshot import JobView
-from tests.kube.running import RealCluster
+from tests.kube.running import RealCluster, until
 
 TIMEOUT_S = 120  # against hanging; on a busy machine pods take their time
 SMALL = Resources(100, 64 * 2**20)
@@ -124,18 +124,16 @@ class Bench:
         package = changes.pop("package", f"{self._home(account)}/work")
         job = a_job(package, entry, account=account, **changes)
         self.put_ids.add(job.job_id)
-        self._put(job)
+        until(lambda: self._is_taken(job), f"{job.spec.name} is taken", TIMEOUT_S)
         return job
 
-    def _put(self, job: JobRun) -> None:
-        """As the server does: again when the cluster had no time."""
-        deadline = time.monotonic() + TIMEOUT_S
-        while True:
-            try:
-                return self.engine.put(job)
-            except Unavailable:
-                if time.monotonic() > deadline:
-                    raise
+    def _is_taken(self, job: JobRun) -> bool:
+        """As the server does, who comes again when the cluster had no time."""
+        try:
+            self.engine.put(job)
+        except Unavailable:
+            return False
+        return True
 
 
 def a_job(
@@ -180,10 +178,8 @@ KINDS = [*EMBEDDED, ON_CLUSTER]
 def started(bench: Bench) -> Iterator[Bench]:
     """Its engine runs and knows what there is; all its jobs are ended when the test is over."""
     bench.engine.start()
-    deadline = time.monotonic() + TIMEOUT_S
-    while not bench.engine.capacity().total.cpu_milli and time.monotonic() < deadline:
-        time.sleep(0.1)
     try:
+        until(lambda: bench.engine.capacity().total.cpu_milli, "the engine's nodes", TIMEOUT_S)
         yield bench
     finally:
         for view in bench.live():

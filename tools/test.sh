@@ -2,12 +2,13 @@
 # All tests; with arguments, those pytest finds by them. What stands on a Kubernetes cluster mostly
 # waits for pods: it runs beside everything else from the start, on one cluster with a real node and
 # on others with pretended ones. Of the rest, what shares nothing but the machine runs in two workers;
-# afterwards what fills disks, kills processes or trains, in two lanes of which one is files.
+# afterwards what fills disks, kills processes or trains: file servers and whole platforms in one lane,
+# engines and stores in another.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 together=(tests/architecture tests/cli tests/server tests/unit)
-files=(tests/pfs tests/e2e)
+platforms=(tests/pfs tests/e2e)
 
 if [ $# -gt 0 ]; then
     exec .venv/bin/pytest -q -ra "$@"
@@ -15,7 +16,7 @@ fi
 others=()
 for folder in tests/*/; do
     folder=${folder%/}
-    [[ " ${together[*]} ${files[*]} " == *" $folder "* || $folder == */__pycache__ ]] || others+=("$folder")
+    [[ " ${together[*]} ${platforms[*]} " == *" $folder "* || $folder == */__pycache__ ]] || others+=("$folder")
 done
 said=$(mktemp -d)
 lanes=()
@@ -31,8 +32,8 @@ failed=0
 lane "on a real node" -m node "${others[@]}"
 lane "on clusters" -m "cluster and not node" "${others[@]}"
 .venv/bin/pytest -q -ra -n 2 --dist loadfile "${together[@]}" || failed=1
-lane "processes" -m "not cluster" "${others[@]}"
-.venv/bin/pytest -q -ra "${files[@]}" || failed=1
+lane "engines and stores" -m "not cluster" "${others[@]}"
+.venv/bin/pytest -q -ra "${platforms[@]}" || failed=1
 for one in "${lanes[@]}"; do
     wait "$one" || failed=1
 done

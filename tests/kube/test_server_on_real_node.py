@@ -56,6 +56,7 @@ def test_a_job_trains_on_its_files_and_its_log_outlives_its_pods(platform: Platf
         assert platform.run("pfs", "cat", f"{where}/output/model-{rank}") == "trained"
     # By default the pods of a job that ended well are deleted.
     until(lambda: not platform.objects("pods"), "the pods are gone", within_s=120)
+    assert "LogLost" not in platform.run("events", "fit")
     assert "trainer 0 of 2" in platform.run("logs", "fit")
 
 

@@ -24,9 +24,6 @@ MAX_HEADERS = 128
 READ_BYTES = 65536
 _BODILESS = (204, 304)
 _UNSENT_BYTES = 1 << 19
-_RTT_AT = 68  # in Linux' struct tcp_info: the round trip in microseconds, 32 bits
-_NEAR_US = 1000
-_WINDOW_BYTES = 1 << 20  # a neighbour so near sends 1 GB/s with it
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -264,17 +261,21 @@ class Connection:
             raise
 
     def keep_little_on_the_way(self) -> None:
-        """For file bytes: what waits unsent, or unread from a neighbour, falls out of the
-        processor's cache, and is lost when the other end is. Hints; not every system has them."""
-        if hasattr(socket, "TCP_NOTSENT_LOWAT"):
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
-        if sys.platform == "linux":
-            info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RTT_AT + 4)
-            if int.from_bytes(info[_RTT_AT:], sys.byteorder) < _NEAR_US:
-                # The first keeps the kernel from growing the second on its own.
-                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _WINDOW_BYTES)
-                clamp = socket.TCP_WINDOW_CLAMP
-                self._socket.setsockopt(socket.IPPROTO_TCP, clamp, _WINDOW_BYTES)
+        """For connections that file bytes go through (wire/windows.py). Only hints."""
+        from paddlecloud.wire import windows
+
+        sock, size_bytes = self._socket, windows.WINDOW_BYTES
+        try:
+            if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
+            if sys.platform == "linux":
+                info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, windows.TCP_INFO_BYTES)
+                if windows.is_near(info):
+                    # The first keeps the kernel from growing the second on its own.
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size_bytes)
+                    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, size_bytes)
+        except OSError:
+            pass
 
     def request(
         self,

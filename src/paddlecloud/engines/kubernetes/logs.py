@@ -265,10 +265,7 @@ class Logs:
     def _fetch_ahead(self, pod: Json) -> None:
         key = self._key_of(pod)
         if key is not None:
-            try:
-                self._fetch(pod, self._spool(key))
-            except Refused as error:
-                log.info("the log of %s: %s", pod["metadata"]["name"], error.message)
+            self._look(key, self._spool(key))
 
     def _archive(self, pod: Json) -> None:
         pause_s, uid = _FIRST_RETRY_S, pod["metadata"]["uid"]

@@ -12,8 +12,9 @@ import errno
 import os
 import select
 import socket
-import sys
 from contextlib import suppress
+
+from paddlecloud.wire import windows
 
 # Some mounts cannot; then the bytes go through this process.
 _CANNOT_SENDFILE = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
@@ -21,21 +22,14 @@ _CANNOT_SENDFILE = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 READ = select.EPOLLIN
 WRITE = select.EPOLLOUT
 
-_RTT_AT = 68  # in struct tcp_info: the round trip in microseconds, 32 bits
-_NEAR_US = 1000
-_WINDOW_BYTES = 1 << 20  # a neighbour so near sends 1 GB/s with it
-
 
 def _keep_little_on_the_way(sock: socket.socket) -> None:
-    """A neighbour's bytes shall not pile up in the kernel while we hash and write: they would fall
-    out of the processor's cache, and be lost and sent again if this process is killed. Who is far
-    away needs a large window."""
-    with suppress(OSError):  # such a kernel, or no TCP
-        info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RTT_AT + 4)
-        if int.from_bytes(info[_RTT_AT:], sys.byteorder) < _NEAR_US:
+    with suppress(OSError):  # a hint
+        info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, windows.TCP_INFO_BYTES)
+        if windows.is_near(info):
             # The first keeps the kernel from growing the second on its own.
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _WINDOW_BYTES)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, _WINDOW_BYTES)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, windows.WINDOW_BYTES)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, windows.WINDOW_BYTES)
 
 
 class Cut(Exception):

@@ -35,11 +35,14 @@ class Kubelet:
 
     def __init__(self, *troubles: Exception) -> None:
         self._troubles = list(troubles)
+        self.is_gone = False  # with all it had
 
     @contextmanager
     def stream(self, path: str, query: dict[str, str], silence_s: float) -> Iterator[Any]:
         if self._troubles:
             raise self._troubles.pop(0)
+        if self.is_gone:
+            raise Refused(404, "NotFound", "no such pod")
         yield self
 
     def pieces(self) -> list[bytes]:
@@ -49,11 +52,17 @@ class Kubelet:
         return POD
 
 
-def _logs(tmp_path: Path, kubelet: Kubelet, key: ReplicaKey | None, **more: Any) -> Logs:
+def _logs(
+    tmp_path: Path,
+    kubelet: Kubelet,
+    key: ReplicaKey | None,
+    pod: dict[str, Any] = POD,
+    **more: Any,
+) -> Logs:
     return Logs(
         kubelet,  # type: ignore[arg-type]
         KubernetesConfig(tmp_path),
-        pod_of=lambda key: POD,
+        pod_of=lambda key: pod,
         key_of=lambda pod: key,
         is_over=lambda key: False,
         **more,
@@ -105,10 +114,13 @@ def test_fetches_what_there_is_when_a_pod_that_runs_is_told_to_go(tmp_path: Path
             "containerStatuses": [{"name": "paddle", "state": {"running": {"startedAt": "now"}}}],
         },
     }
-    logs = _logs(tmp_path, Kubelet(), KEY, is_forgotten=lambda pod: False, release=lambda pod: None)
+    kubelet = Kubelet()
+    logs = _logs(
+        tmp_path, kubelet, KEY, leaving, is_forgotten=lambda pod: False, release=lambda pod: None
+    )
     logs.pod_changed(leaving)
     logs._archivers.shutdown(wait=True)
-    logs._pod_of = lambda key: None
+    kubelet.is_gone = True
     found = logs.read(KEY, 0, 100)
     assert (found.data, found.ended) == (b"trained\n", False)
     logs.close()

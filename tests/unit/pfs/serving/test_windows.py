@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import socket
+import sys
 from collections.abc import Iterator
 
 import pytest
 
 from paddlecloud.pfs.serving import links
 from paddlecloud.sdk import http
+from paddlecloud.wire import windows
 
 _FAR_US = 0  # nobody is nearer
 
@@ -28,6 +30,20 @@ def _accepted(listener: socket.socket) -> tuple[socket.socket, socket.socket]:
     return client, listener.accept()[0]
 
 
+@pytest.mark.parametrize(("rtt_us", "is_near"), [(0, False), (1, True), (999, True), (1000, False)])
+def test_a_round_trip_below_a_millisecond_is_near_if_it_was_measured(rtt_us, is_near):
+    told = bytes(68) + rtt_us.to_bytes(4, sys.byteorder) + bytes(100)
+    assert windows.is_near(told) == is_near
+
+
+def test_a_client_goes_on_where_the_system_takes_no_hints(listener, monkeypatch):
+    monkeypatch.setattr(socket, "TCP_INFO", 9999)
+    port = listener.getsockname()[1]
+    connection = http.Connection(http.Endpoint(f"http://127.0.0.1:{port}"), None, 5.0)
+    connection.keep_little_on_the_way()
+    connection.close()
+
+
 def test_a_server_gives_a_neighbour_a_small_window(listener):
     client, taken = _accepted(listener)
     with client, taken:
@@ -36,7 +52,7 @@ def test_a_server_gives_a_neighbour_a_small_window(listener):
 
 
 def test_a_server_gives_who_is_far_away_the_whole_window(listener, monkeypatch):
-    monkeypatch.setattr(links, "_NEAR_US", _FAR_US)
+    monkeypatch.setattr(windows, "NEAR_US", _FAR_US)
     client, taken = _accepted(listener)
     with client, taken:
         before = _window(taken)
@@ -47,7 +63,7 @@ def test_a_server_gives_who_is_far_away_the_whole_window(listener, monkeypatch):
 @pytest.mark.parametrize("is_near", [True, False])
 def test_a_client_gives_a_neighbour_a_small_window(listener, monkeypatch, is_near):
     if not is_near:
-        monkeypatch.setattr(http, "_NEAR_US", _FAR_US)
+        monkeypatch.setattr(windows, "NEAR_US", _FAR_US)
     port = listener.getsockname()[1]
     connection = http.Connection(http.Endpoint(f"http://127.0.0.1:{port}"), None, 5.0)
     connection.keep_little_on_the_way()
