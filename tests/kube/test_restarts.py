@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from paddlecloud.engines.local import remains
 from tests import possible
 from tests.kube import running
 from tests.kube.running import Cluster, until
@@ -21,15 +22,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.needs("kube")]
 def _kill(cluster: Cluster, part: str) -> None:
     pid = int((cluster.state / f"{part}.pid").read_text().split()[0])
     os.kill(pid, signal.SIGKILL)
-    until(lambda: not _is_alive(pid), f"the end of {part}")
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    until(lambda: not remains.is_running(pid), f"the end of {part}")
 
 
 def _start_again(cluster: Cluster) -> None:

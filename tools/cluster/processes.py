@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import time
@@ -11,11 +12,21 @@ from pathlib import Path
 STOP_S = 2.0  # what it holds is thrown away; a peer that is gone would be waited for in vain
 
 
+PORTS = range(20_000, 32_000)  # below those that connections are given by the kernel
+
+
 def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
+    """Ports nobody listens on, and that no connection takes while a part is down for a moment."""
+    sockets: list[socket.socket] = []
     try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
+        while len(sockets) < count:
+            one = socket.socket()
+            try:
+                one.bind(("127.0.0.1", random.choice(PORTS)))
+            except OSError:
+                one.close()
+            else:
+                sockets.append(one)
         return [int(one.getsockname()[1]) for one in sockets]
     finally:
         for one in sockets:
@@ -23,12 +34,16 @@ def free_ports(count: int) -> list[int]:
 
 
 def start_time(pid: int) -> str | None:
-    """When the process started, in the kernel's ticks; None when it is gone or a zombie."""
+    """When the process started, in the kernel's ticks; None when all of it has ended.
+
+    The first thread may be a zombie while another still holds the files and ports of both.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        has_ended = fields[0] == "Z" and len(os.listdir(f"/proc/{pid}/task")) == 1
     except OSError:
         return None
-    return None if fields[0] == "Z" else fields[19]
+    return None if has_ended else fields[19]
 
 
 def end(pid: int) -> None:

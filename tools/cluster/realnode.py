@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from image import write_image
+from processes import start_time
 
 HERE = Path(__file__).resolve().parent
 NAME = "real-0"
@@ -330,15 +331,10 @@ def kill(pid: int) -> None:
     for child in _children(pid):
         os.kill(child, signal.SIGKILL)
     deadline = time.monotonic() + WAIT_S
-    while Path(f"/proc/{pid}/ns").exists() and _is_alive(pid):
+    while Path(f"/proc/{pid}/ns").exists() and start_time(pid) is not None:
         if time.monotonic() > deadline:
             os.kill(pid, signal.SIGKILL)
         time.sleep(0.02)
-
-
-def _is_alive(pid: int) -> bool:
-    fields = _stat(str(pid))
-    return bool(fields) and fields[0] != "Z"
 
 
 def _children(pid: int) -> list[int]:

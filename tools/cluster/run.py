@@ -27,6 +27,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -38,6 +39,7 @@ from processes import end, free_ports, start_time
 
 HERE = Path(__file__).resolve().parent
 START_S = 120.0
+TRIES = 3
 PARTS = (
     "etcd",
     "kube-apiserver",
@@ -63,6 +65,8 @@ class Cluster:
     def __init__(self, state: Path) -> None:
         self.state = state
         self.kubeconfig = state / "kubeconfig"
+        self.commands: dict[str, list[str]] = {}
+        self.tries: Counter[str] = Counter()
 
     # --- what is made once ---------------------------------------------------------------------
 
@@ -144,8 +148,10 @@ class Cluster:
         return int(pid) if start_time(int(pid)) == started else None
 
     def launch(self, part: str, command: list[str]) -> None:
+        self.commands[part] = command
         if self.pid(part) is not None:
             return
+        self.tries[part] += 1
         with (self.state / f"{part}.log").open("ab") as output:
             process = subprocess.Popen(
                 command,
@@ -327,7 +333,13 @@ class Cluster:
             except OSError:
                 pass
             for needed in ("etcd", part):
-                if self.pid(needed) is None:
+                if self.pid(needed) is not None:
+                    continue
+                # The API server gives up on an etcd that is slow to start; a kubelet would
+                # start it again, and so do we.
+                if self.tries[needed] < TRIES:
+                    self.launch(needed, self.commands[needed])
+                else:
                     tail = (self.state / f"{needed}.log").read_text(errors="replace")[-2000:]
                     raise SystemExit(f"cluster: {needed} ended:\n{tail}")
             time.sleep(0.1)

@@ -8,6 +8,7 @@ back until nothing is found.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -28,32 +29,48 @@ def _processes() -> Iterator[int]:
 def carries(pid: int, cookie: str) -> bool:
     """Whether this process was started with the cookie in its environment."""
     word = f"PADDLECLOUD_COOKIE={cookie}".encode()
+    return word in _environment(pid).split(b"\0")
+
+
+def _environment(pid: int) -> bytes:
+    """Empty when the process is gone or not ours to read. A thread that has ended has none."""
     try:
-        return word in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        for thread in _threads(pid):
+            with contextlib.suppress(ProcessLookupError):
+                if found := Path(f"/proc/{pid}/task/{thread}/environ").read_bytes():
+                    return found
     except OSError:
-        return False  # gone, or not ours to read
+        pass
+    return b""
+
+
+def _threads(pid: int) -> list[str]:
+    return os.listdir(f"/proc/{pid}/task")
 
 
 def carriers(cookie: str) -> set[int]:
     return {pid for pid in _processes() if carries(pid, cookie)}
 
 
-def _stat(pid: int) -> tuple[bytes, int, int] | None:
-    """(state, parent, session)"""
+def _parent_and_session(pid: int) -> tuple[int, int] | None:
+    """None when it has ended. One whose first thread has ended shows as a zombie, though
+    the others go on."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        if fields[0] in (b"Z", b"X") and len(_threads(pid)) < 2:
+            return None
     except OSError:
         return None
-    return fields[0], int(fields[1]), int(fields[3])
+    return int(fields[1]), int(fields[3])
 
 
 def relatives(leader: int) -> set[int]:
     """Everything in the sessions of the leader's descendants, and those descendants."""
     parents, sessions = {}, {}
     for pid in _processes():
-        stat = _stat(pid)
-        if stat is not None and stat[0] != b"Z":
-            parents[pid], sessions[pid] = stat[1], stat[2]
+        found_now = _parent_and_session(pid)
+        if found_now is not None:
+            parents[pid], sessions[pid] = found_now
     found = {pid for pid, session in sessions.items() if session == leader}
     while True:
         more = {pid for pid, parent in parents.items() if parent in found or parent == leader}
@@ -63,8 +80,7 @@ def relatives(leader: int) -> set[int]:
 
 
 def is_running(pid: int) -> bool:
-    stat = _stat(pid)
-    return stat is not None and stat[0] not in (b"Z", b"X")
+    return _parent_and_session(pid) is not None
 
 
 def kill_all(pids: Iterable[int]) -> set[int]:
