@@ -140,7 +140,8 @@ def test_a_kill_at_any_call_loses_nothing_acknowledged_and_tears_nothing(tmp_pat
     assert n > 100
 
 
-def test_a_killed_receiver_resumes_with_the_leaves_that_were_whole(tmp_path: Path):
+def test_a_killed_receiver_resumes_with_all_but_the_last_mib(tmp_path: Path):
+    n_bytes = 2 * LEAF_BYTES + (5 << 19) + 1000
     root = tmp_path / "pfs"
     data = os.urandom(3 * LEAF_BYTES)
     wish = UploadWish(at("f"), len(data), source="x")
@@ -148,7 +149,9 @@ def test_a_killed_receiver_resumes_with_the_leaves_that_were_whole(tmp_path: Pat
     if child == 0:
         try:
             upload = Bench(root).store.begin_upload(ANN, wish)
-            upload.receive(0, len(data)).write(data[: 2 * LEAF_BYTES + 1000])
+            receiver = upload.receive(0, len(data))
+            for n in range(0, n_bytes, 100_000):
+                receiver.write(data[n : min(n + 100_000, n_bytes)])
             os.kill(os.getpid(), signal.SIGKILL)
         finally:
             os._exit(1)
@@ -156,8 +159,11 @@ def test_a_killed_receiver_resumes_with_the_leaves_that_were_whole(tmp_path: Pat
     bench = Bench(root)
     upload = bench.store.begin_upload(ANN, wish)
     assert [index for index, _ in upload.received()] == [0, 1]
-    receiver = upload.receive(2 * LEAF_BYTES, LEAF_BYTES)
-    receiver.write(data[2 * LEAF_BYTES :])
+    ((index, kept_bytes),) = upload.to_json()["begun"]
+    assert index == 2
+    assert n_bytes - (1 << 20) < 2 * LEAF_BYTES + kept_bytes <= n_bytes
+    receiver = upload.receive(2 * LEAF_BYTES + kept_bytes, LEAF_BYTES - kept_bytes)
+    receiver.write(data[2 * LEAF_BYTES + kept_bytes :])
     receiver.finish()
     upload.commit(digest_of(data))
     assert bench.get("f") == data

@@ -97,7 +97,7 @@ def _wish(data: bytes, relative: str = "f", source: str = "laptop") -> UploadWis
     return UploadWish(at(relative), len(data), source=source)
 
 
-def test_a_cut_upload_is_found_again_and_lacks_one_leaf_at_most(bench: Bench):
+def test_a_cut_upload_is_found_again_and_goes_on_in_the_middle_of_a_leaf(bench: Bench):
     data = os.urandom(3 * LEAF_BYTES + 100)
     upload = bench.store.begin_upload(ANN, _wish(data))
     receiver = upload.receive(0, len(data))
@@ -110,12 +110,53 @@ def test_a_cut_upload_is_found_again_and_lacks_one_leaf_at_most(bench: Bench):
     with pytest.raises(MissingLeaves) as error:
         again.commit(digest_of(data))
     assert error.value.to_json()["missing"] == [2, 3]
-    receiver = again.receive(2 * LEAF_BYTES, LEAF_BYTES + 100)
-    receiver.write(data[2 * LEAF_BYTES :])
+    assert again.to_json()["begun"] == [[2, 5]]
+    assert bench.store.uploads(ANN)[0].received_bytes == 2 * LEAF_BYTES + 5
+    receiver = again.receive(2 * LEAF_BYTES + 5, LEAF_BYTES + 95)
+    receiver.write(data[2 * LEAF_BYTES + 5 :])
     assert receiver.finish() == leaves_of(data)[2:]
+    assert again.to_json()["begun"] == []
     again.commit(digest_of(data))
     assert bench.get("f") == data
     assert bench.leftovers() == []
+
+
+def test_a_leaf_that_was_cut_may_be_sent_from_anywhere_before_the_cut(bench: Bench):
+    data = os.urandom(LEAF_BYTES)
+    upload = bench.store.begin_upload(ANN, _wish(data))
+    for first, end in ((0, 1000), (1000, 3000), (2000, 2500), (0, 10), (10, 4000)):
+        receiver = upload.receive(first, len(data) - first)
+        receiver.write(data[first:end])
+        receiver.cut()
+        assert upload.to_json()["begun"] == [[0, end]]
+    with pytest.raises(InvalidInput, match="where a leaf that is begun goes on"):
+        upload.receive(4001, len(data) - 4001)
+    receiver = upload.receive(4000, len(data) - 4000)
+    receiver.write(data[4000:])
+    assert receiver.finish() == leaves_of(data)
+    # Whole by now: who heard before that it was cut may still go on.
+    late = upload.receive(4000, len(data) - 4000)
+    late.write(b"!")
+    late.cut()
+    assert (upload.received(), upload.to_json()["begun"]) == ([], [[0, 4001]])
+    late = upload.receive(4000, len(data) - 4000)
+    late.write(data[4000:])
+    late.finish()
+    upload.commit(digest_of(data))
+    assert bench.get("f") == data
+
+
+def test_wrong_bytes_before_a_cut_are_found_when_the_leaf_is_whole(bench: Bench):
+    data = os.urandom(LEAF_BYTES)
+    upload = bench.store.begin_upload(ANN, _wish(data))
+    receiver = upload.receive(0, len(data))
+    receiver.write(b"wrong" + data[5:100])
+    receiver.cut()
+    receiver = upload.receive(100, len(data) - 100)
+    receiver.write(data[100:])
+    assert receiver.finish() != leaves_of(data)
+    with pytest.raises(DifferentLeaves):
+        upload.commit(digest_of(data))
 
 
 def test_nothing_is_seen_before_the_commit(bench: Bench):

@@ -256,16 +256,28 @@ def test_publishes_groups_and_who_may_use_them(home):
     until(lambda: not groups_of(home), "no groups")
 
 
+def quota_of(home: Home) -> dict[str, str]:
+    notes = home.client.get(f"/api/v1/namespaces/{home.namespace}")["metadata"]["annotations"]
+    found: dict[str, str] = json.loads(notes.get("paddlepaddle.org/quota", "{}"))
+    return found
+
+
 def test_writes_quotas_on_the_namespaces(home):
     home.put()
     home.engine.set_quota({1: Quota(gpu=2)})
-    path = f"/api/v1/namespaces/{home.namespace}"
+    assert until(lambda: quota_of(home), "the quota") == {"gpu": "2"}
 
-    def quota() -> str:
-        notes: dict[str, str] = home.client.get(path)["metadata"]["annotations"]
-        return notes.get("paddlepaddle.org/quota", "")
 
-    assert json.loads(until(quota, "the quota")) == {"gpu": "2"}
+def test_leaves_the_accounts_of_another_platform_alone(home, namespace):
+    theirs = ("paddlepaddle.org/account=carol", "paddlepaddle.org/account-id=1")
+    home.cluster.kubectl("annotate", "namespace", namespace.name, *theirs)
+    home.put()
+    home.bench.restart()  # it lists the namespaces anew
+    for gpus in (2, 3):  # when the second is written, all was done for the first
+        home.engine.set_quota({1: Quota(gpu=gpus)})
+        until(lambda gpus=gpus: quota_of(home) == {"gpu": str(gpus)}, "the quota")
+    names = home.cluster.kubectl("get", "namespaces", "-o", "name").split()
+    assert f"namespace/{home.prefix}carol" not in names
 
 
 # --- a server that does not answer -------------------------------------------------------------

@@ -126,8 +126,12 @@ def test_keeps_the_leaves_of_a_connection_that_broke(own_server: Running) -> Non
     upload = begin(alice, f"{_HOME}/f", data)["id"]
     with alice.connect() as sock:
         sock.sendall(_head(upload, 0, len(data)) + data[: LEAF_BYTES + 1])
-    while begin(alice, f"{_HOME}/f", data)["received"] != [[0, leaf_digests(data)[0]]]:
+    while begin(alice, f"{_HOME}/f", data)["begun"] != [[1, 1]]:
         pass
+    assert begin(alice, f"{_HOME}/f", data)["received"] == [[0, leaf_digests(data)[0]]]
+    rest = data[LEAF_BYTES + 1 :]
+    done = alice.call("PUT", f"{PFS}/uploads/{upload}?offset={LEAF_BYTES + 1}", rest)
+    assert done.json["leaves"] == leaf_digests(data)[1:]
 
 
 def test_finishes_the_request_in_hand_when_it_is_told_to_stop(own_server: Running) -> None:

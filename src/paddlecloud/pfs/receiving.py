@@ -1,7 +1,8 @@
 """One connection's bytes into a part file: one hash update and one pwrite per piece.
 
 A receiver owns a range of leaves; whoever is given an overlapping range later stops it first and
-waits for the write under way, so no two ever mix their bytes. Recording is the upload's business.
+waits for the write under way, so no two ever mix their bytes. How far it has come is recorded
+with every MiB and at the end, so it may begin in the middle of a leaf that another has begun.
 """
 
 from __future__ import annotations
@@ -10,12 +11,17 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from paddlecloud.core.errors import Conflict, InvalidInput
 from paddlecloud.pfs import syscalls
 from paddlecloud.pfs.faults import name_error
+from paddlecloud.pfs.leaf_records import LeafRecord
 from paddlecloud.pfs.page_cache import Passing
+from paddlecloud.wire.buffers import buffer as new_buffer
 from paddlecloud.wire.digests import LEAF_BYTES, leaf_hash
+
+TOLD_EVERY_BYTES = 1 << 20
 
 
 class Receiver:
@@ -26,7 +32,7 @@ class Receiver:
         fd: int,
         start: int,
         end: int,
-        record: Callable[[Receiver, int, bytes | None], None],
+        record: LeafRecord,
         forget: Callable[[Receiver], None],
         *,
         syncs: bool = False,
@@ -46,7 +52,23 @@ class Receiver:
         self._moved_at_s = time.monotonic()
         self._hash = leaf_hash()
         self._leaf_end = start  # nothing begun
+        self._told_at = start
         self._digests: list[bytes] = []
+        if start % LEAF_BYTES:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Take up a leaf in the middle: what is there belongs to its digest."""
+        self._record.begins(*divmod(self._start, LEAF_BYTES))
+        at = self._start // LEAF_BYTES * LEAF_BYTES
+        self._leaf_end = min(at + LEAF_BYTES, self._end)
+        buffer = new_buffer(TOLD_EVERY_BYTES)
+        while at < self._start:
+            n_read = os.preadv(self._fd, [buffer[: self._start - at]], at)
+            if not n_read:  # somebody made it shorter: the digest will not be that of the client
+                return
+            self._hash.update(buffer[:n_read])
+            at += n_read
 
     def overlaps(self, start: int, end: int) -> bool:
         """Whether it may still write there."""
@@ -78,7 +100,7 @@ class Receiver:
         if self._at == self._leaf_end:
             self._leaf_end = min(self._at + LEAF_BYTES, self._end)
             self._hash = leaf_hash()
-            self._record(self, self._at // LEAF_BYTES, None)
+            self._record.begins(self._at // LEAF_BYTES)
         piece = view[: self._leaf_end - self._at]
         self._hash.update(piece)
         written = 0
@@ -92,9 +114,17 @@ class Receiver:
                 syscalls.begin_writing_out(self._fd, begins_at, self._at - begins_at)
             if self._passing is not None:
                 self._passing.reached(self._at)
-            self._record(self, (self._at - 1) // LEAF_BYTES, digest)
+            self._record.ends((self._at - 1) // LEAF_BYTES, digest)
+            self._told_at = self._at
             self._digests.append(digest)
+        elif self._at - self._told_at >= TOLD_EVERY_BYTES:
+            self._tell()
         return written
+
+    def _tell(self) -> None:
+        """How far the leaf under way has come."""
+        self._record.reached(*divmod(self._at, LEAF_BYTES))
+        self._told_at = self._at
 
     def finish(self) -> list[bytes]:
         """The digests of the leaves of this body; a short body is an error."""
@@ -111,13 +141,17 @@ class Receiver:
             self.cut()
 
     def cut(self) -> None:
-        """No more will come. What is whole stays, the leaf under way is lost."""
+        """No more will come. What has come stays."""
         self.stop()
         self._forget(self)
 
     def stop(self) -> None:
         with self._lock:
+            if self._fd < 0:
+                return
+            if self._at != self._told_at and not self._is_stopped:
+                with suppress(OSError):  # then it is sent again
+                    self._tell()
             self._is_stopped = True
-            if self._fd >= 0:
-                os.close(self._fd)
-                self._fd = -1
+            os.close(self._fd)
+            self._fd = -1

@@ -1,10 +1,10 @@
 """Unfinished uploads: a hidden part file, which leaves of it have arrived, and how they finish.
 
 An upload is found again by who sends what where, so running the command again is the resume. Each
-leaf is hashed in the pass that writes it and recorded when whole; a cut loses at most one leaf per
-connection. State is on disk (`up-<id>`, `.json`, `.leaves`), so a killed server resumes too; after
-a reboot the recorded leaves are read again before they are believed. A file appears under its name
-complete or not at all: dress, fsync, rename, fsync of the directory.
+leaf is hashed in the pass that writes it and recorded when whole; one that was cut goes on in the
+middle. State is on disk (`up-<id>`, `.json`, `.leaves`), so a killed server resumes too, a MiB per
+connection behind; after a reboot the recorded leaves are read again before they are believed. A
+file appears under its name complete or not at all: dress, fsync, rename, fsync of the directory.
 """
 
 from __future__ import annotations
@@ -25,26 +25,19 @@ from paddlecloud.pfs.digesting import read_leaf
 from paddlecloud.pfs.directories import Parts
 from paddlecloud.pfs.diskstore import Tree
 from paddlecloud.pfs.faults import DifferentLeaves, MissingLeaves, named
+from paddlecloud.pfs.leaf_records import LeafRecord
 from paddlecloud.pfs.owners import Owner
 from paddlecloud.pfs.publishing import Draft, Services
 from paddlecloud.pfs.receiving import Receiver
 from paddlecloud.pfs.shapes import Entry, UploadRow, UploadWish
 from paddlecloud.pfs.usage import Reservation
 from paddlecloud.wire.buffers import buffer as new_buffer
-from paddlecloud.wire.digests import (
-    DIGEST_BYTES,
-    LEAF_BYTES,
-    combine,
-    leaf_bytes,
-    leaf_count,
-    leaf_hash,
-)
+from paddlecloud.wire.digests import LEAF_BYTES, combine, leaf_bytes, leaf_count, leaf_hash
 
 MOST_RECEIVERS = 2
 _QUIET_S = 0.25
 _MOST_WAIT_S = 1.0
 _LOOK_EVERY_S = 0.01
-_NO_DIGEST = bytes(DIGEST_BYTES)
 _COPY_BYTES = 1 << 20
 
 
@@ -76,7 +69,7 @@ class Upload:
         self._on_end = on_end
         self._lock = threading.RLock()
         self._receivers: list[Receiver] = []
-        self._leaves = bytearray(DIGEST_BYTES * leaf_count(self.size_bytes))
+        self._record = LeafRecord(self._file(".leaves"), self.size_bytes)
         self._entry: Entry | None = None
         self._is_abandoned = False
 
@@ -88,12 +81,12 @@ class Upload:
     def create(self) -> None:
         """Begin anew: whatever a half-made one left is overwritten."""
         with named(self.shown):
-            for suffix in ("", ".leaves"):
-                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-                os.close(os.open(self._file(suffix), flags, 0o600))
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+            os.close(os.open(self._file(""), flags, 0o600))
+            self._record.create()
             self.note()
             if self.size_bytes == 0:
-                self._record(0, bytes(leaf_hash().digest()))
+                self._record.ends(0, bytes(leaf_hash().digest()))
 
     def note(self) -> None:
         """Write down what was wished."""
@@ -133,51 +126,41 @@ class Upload:
         """Take up what an earlier process received."""
         with named(self.shown):
             os.stat(self._file(""))  # gone: killed after it took its name
-            kept = self._file(".leaves").read_bytes()[: len(self._leaves)]
-            self._leaves[: len(kept)] = kept
+            self._record.load()
             if is_doubtful:
                 self._believe_only_what_is_there()
                 self.note()
 
     def _believe_only_what_is_there(self) -> None:
-        """A power cut may have lost bytes whose digest was kept."""
+        """A power cut may have lost bytes whose digest was kept, or that were counted."""
         buffer = new_buffer(_COPY_BYTES)
         fd = os.open(self._file(""), os.O_RDONLY | os.O_CLOEXEC)
         try:
             for index, digest in self.received():
                 if read_leaf(fd, index, self.size_bytes, buffer) != digest:
-                    self._record(index, _NO_DIGEST)
+                    self._record.begins(index)
+            for index, _ in self._record.begun():
+                self._record.begins(index)
         finally:
             os.close(fd)
 
     def _believe_nothing(self) -> None:
         """After a failed fsync the next one may succeed without the lost bytes: all come again."""
-        for index, _ in self.received():
-            self._record(index, _NO_DIGEST)
-
-    def _leaf(self, index: int) -> bytes:
-        return bytes(self._leaves[index * DIGEST_BYTES : (index + 1) * DIGEST_BYTES])
-
-    def _record(self, index: int, digest: bytes) -> None:
-        at = index * DIGEST_BYTES
-        self._leaves[at : at + DIGEST_BYTES] = digest
-        fd = os.open(self._file(".leaves"), os.O_WRONLY | os.O_CLOEXEC)
-        try:
-            os.pwrite(fd, digest, at)
-        finally:
-            os.close(fd)
+        for index in range(leaf_count(self.size_bytes)):
+            self._record.begins(index)
 
     # --- receiving ---
 
     def received(self) -> list[tuple[int, bytes]]:
         """(index, digest) of the leaves that are here."""
         with self._lock:
-            count = 0 if self.is_committed else leaf_count(self.size_bytes)
-            return [(i, leaf) for i in range(count) if (leaf := self._leaf(i)) != _NO_DIGEST]
+            return self._record.whole()
 
     @property
     def received_bytes(self) -> int:
-        return sum(leaf_bytes(index, self.size_bytes) for index, _ in self.received())
+        with self._lock:
+            whole = sum(leaf_bytes(index, self.size_bytes) for index, _ in self._record.whole())
+            return whole + sum(length for _, length in self._record.begun())
 
     def base(self) -> tuple[bytes, ...] | None:
         """The leaves of the file now at the path, if they are known."""
@@ -192,8 +175,8 @@ class Upload:
     def receive(self, offset: int, length: int) -> Receiver:
         """Take `length` bytes from `offset` on; see `Receiver`."""
         end = offset + length
-        if offset < 0 or offset % LEAF_BYTES or offset > self.size_bytes:
-            raise InvalidInput(f"must be a multiple of {LEAF_BYTES} in the file", field="offset")
+        if not 0 <= offset <= self.size_bytes:
+            raise InvalidInput("must be in the file", field="offset")
         is_empty = length <= 0 and self.size_bytes > 0
         if is_empty or end > self.size_bytes or (end % LEAF_BYTES and end != self.size_bytes):
             raise InvalidInput(
@@ -202,21 +185,31 @@ class Upload:
             )
         with self._lock:
             self._check_open()
-            self._stop_others(offset, end)
+            self._stop_others(offset // LEAF_BYTES * LEAF_BYTES, end)
+            self._check_goes_on(offset)
             with named(self.shown):
-                fd = os.open(self._file(""), os.O_WRONLY | os.O_CLOEXEC)
-            receiver = Receiver(
-                fd,
-                offset,
-                end,
-                self._record_for,
-                self._forget,
-                syncs=self._services.sync,
-                passes=self._passes,
-            )
+                fd = os.open(self._file(""), os.O_RDWR | os.O_CLOEXEC)
+                receiver = Receiver(
+                    fd,
+                    offset,
+                    end,
+                    self._record,
+                    self._forget,
+                    syncs=self._services.sync,
+                    passes=self._passes,
+                )
             self._receivers.append(receiver)
-            self.used_at_s = time.monotonic()
             return receiver
+
+    def _check_goes_on(self, offset: int) -> None:
+        """In the middle of a leaf, all before it must be here."""
+        index, skipped = divmod(offset, LEAF_BYTES)
+        if skipped and not self._record.has(index, skipped):
+            raise InvalidInput(
+                f"must be a multiple of {LEAF_BYTES}, or where a leaf that is begun goes on",
+                hint="begin again: the answer tells which are begun",
+                field="offset",
+            )
 
     def _stop_others(self, start: int, end: int) -> None:
         """Nobody else may write these leaves, and two connections are enough.
@@ -238,15 +231,8 @@ class Upload:
                 return
             time.sleep(_LOOK_EVERY_S)
 
-    def _record_for(self, receiver: Receiver, index: int, digest: bytes | None) -> None:
-        """Called by a receiver, under its own lock: a leaf begins (None) or is whole."""
-        self.used_at_s = time.monotonic()
-        if digest is not None:
-            self._record(index, digest)
-        elif self._leaf(index) != _NO_DIGEST:
-            self._record(index, _NO_DIGEST)  # its bytes are about to change
-
     def _forget(self, receiver: Receiver) -> None:
+        self.used_at_s = time.monotonic()
         with suppress(ValueError):
             self._receivers.remove(receiver)
 
@@ -292,7 +278,7 @@ class Upload:
         if at + length > source_bytes:
             return None
         self._stop_others(at, at + length)
-        receiver = Receiver(os.dup(mine), at, at + length, self._record_for, self._forget)
+        receiver = Receiver(os.dup(mine), at, at + length, self._record, self._forget)
         self._receivers.append(receiver)
         buffer = new_buffer(_COPY_BYTES)
         try:
@@ -321,15 +307,15 @@ class Upload:
             leaves = self._whole(digest)
             with named(self.shown):
                 self._entry = self._publish(leaves, digest)
-            self._leaves = bytearray()  # it is remembered for a while, its leaves need not be
+            self._record.forget()  # the upload is remembered for a while
             self._on_end(self)
             return self._entry
 
     def _whole(self, digest: bytes) -> list[bytes]:
-        leaves = [self._leaf(index) for index in range(leaf_count(self.size_bytes))]
-        absent = [index for index, leaf in enumerate(leaves) if leaf == _NO_DIGEST]
-        if absent:
-            raise MissingLeaves(absent)
+        digests = self._record.digests()
+        leaves = [leaf for leaf in digests if leaf is not None]
+        if len(leaves) < len(digests):
+            raise MissingLeaves([index for index, leaf in enumerate(digests) if leaf is None])
         if combine(leaves) != digest:
             raise DifferentLeaves(leaves)
         if self.wish.blob is not None and digest.hex() != self.wish.blob:
@@ -395,5 +381,6 @@ class Upload:
         return {
             "id": self.id,
             "received": [[index, digest.hex()] for index, digest in self.received()],
+            "begun": [[index, length] for index, length in self._record.begun()],
             "base": None if base is None else [leaf.hex() for leaf in base],
         }

@@ -114,10 +114,12 @@ class PfsUploadBody(TypedDict):
 
 
 class PfsUpload(TypedDict):
-    """`received` rows are [index, digest]; `base` the leaves of the file that is there now."""
+    """`received` rows are [index, digest], `begun` rows [index, how many bytes from the leaf's
+    beginning are there]; `base` the leaves of the file that is there now."""
 
     id: str
     received: list[tuple[int, str]]
+    begun: list[tuple[int, int]]
     base: list[str] | None
 
 

@@ -140,6 +140,34 @@ class StoreMachine(RuleBasedStateMachine):
         self.bench.reopen()
 
     @precondition(lambda self: self.cut)
+    @rule(back=st.integers(0, 3))
+    def go_on(self, back: int) -> None:
+        """With the bytes that are missing, and some that are not."""
+        upload_id, data = self.cut.popitem()
+        try:
+            upload = self.bench.store.upload(ANN, upload_id)
+        except NotFound:
+            return  # it was finished
+        if upload.is_committed:
+            return
+        last = (len(data) - 1) // LEAF_BYTES
+        begun = dict(upload.to_json()["begun"])
+        assert begun.keys() <= {last}
+        offset = last * LEAF_BYTES + max(0, begun.get(last, 0) - back)
+        receiver = upload.receive(offset, len(data) - offset)
+        receiver.write(data[offset:])
+        receiver.finish()
+        assert upload.wish.path is not None
+        name = "/".join(upload.wish.path.parts)
+        if self._is_blocked(name):
+            with pytest.raises((Conflict, NotFound)):
+                upload.commit(digest_of(data))
+            self.cut[upload_id] = data
+            return
+        upload.commit(digest_of(data))
+        self._set(name, data)
+
+    @precondition(lambda self: self.cut)
     @rule()
     def give_up(self) -> None:
         for upload_id in self.cut:

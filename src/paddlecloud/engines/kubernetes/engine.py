@@ -29,7 +29,7 @@ from paddlecloud.engines.kubernetes.reading import Seen
 from paddlecloud.engines.kubernetes.surveying import Survey, too_many
 from paddlecloud.engines.kubernetes.telling import Teller, is_untended
 from paddlecloud.engines.kubernetes.tenancy import Tenancy
-from paddlecloud.engines.kubernetes.tenant_bodies import Terms
+from paddlecloud.engines.kubernetes.tenant_bodies import Terms, namespace_of
 from paddlecloud.engines.kubernetes.watching import ClusterView
 from paddlecloud.engines.protocols import Capacity, Change, History, JobRun, LogSlice
 from paddlecloud.engines.workqueue import WorkQueue
@@ -356,11 +356,14 @@ class KubernetesEngine:
                 self._orders.hold(pod)
 
     def _write_quotas(self) -> None:
-        """To everybody who has a namespace, also from before this process."""
+        """To everybody who has a namespace, also from before this process. Other platforms on the
+        cluster number their accounts too: theirs have another prefix."""
         for home in self._view.namespaces():
             notes = home["metadata"].get("annotations") or {}
             number, account = notes.get(ACCOUNT_ID_ANNOTATION, ""), notes.get(ACCOUNT_ANNOTATION)
             if not account or not number.isdecimal() or home["metadata"].get("deletionTimestamp"):
+                continue
+            if home["metadata"]["name"] != namespace_of(account, self._config.namespace_prefix):
                 continue
             try:
                 self._homes.ensure(int(number), account)

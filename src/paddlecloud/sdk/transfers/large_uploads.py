@@ -82,6 +82,8 @@ class LargeUpload:
             self._leaves = [*split_leaves(known)]
         self._id = ""
         self._resent: set[int] = set()
+        self._begun: dict[int, int] = {}  # leaf -> how many bytes of it the server has
+        self._there_bytes = 0
         self._arrived: set[int] = set()  # leaves counted as progress
         self._written: set[int] = set()  # leaves handed to the network since it was last asked
         self._sent: set[int] = set()  # leaves handed to the network at any time
@@ -100,19 +102,20 @@ class LargeUpload:
         patience = self._session.patience()
         commits = 0
         while True:
-            before = self._sent_bytes
+            before_bytes = self._there_bytes
             try:
                 if self._is_unsure and self._is_stored(lane):
                     return self._sent_bytes
-                self._send_leaves(run, self._begin(lane), most_leaves)
+                needed = self._begin(lane)
+                if self._there_bytes > before_bytes:
+                    patience.progressed()
+                self._send_leaves(run, needed, most_leaves)
                 if self._commit(lane):
                     return self._sent_bytes
                 commits += 1
                 if commits >= COMMITS:
                     raise _corrupted(self._wish, "the server keeps asking for the same parts")
             except OSError as cut:
-                if self._sent_bytes - before >= LEAF_BYTES:
-                    patience.progressed()
                 self._session.wait_after(cut, patience)
             except Changed:
                 self._abandon(lane)
@@ -146,6 +149,10 @@ class LargeUpload:
         if base and self._may_reuse:
             there |= self._reuse(lane, [str(digest) for digest in base], there)
         self._count(there)
+        self._begun = {int(index): int(n) for index, n in answer.get("begun", ())}
+        size_bytes = self._file.size_bytes
+        self._there_bytes = sum(leaf_bytes(index, size_bytes) for index in there)
+        self._there_bytes += sum(self._begun.values())
         return [index for index in range(len(self._leaves)) if index not in there]
 
     def _is_mine(self, index: int, digest: str) -> bool:
@@ -208,19 +215,20 @@ class LargeUpload:
     def _put(self, lane: Lane, first: int, end: int) -> list[int]:
         """Send these leaves; those that arrived as something else."""
         session, size_bytes = self._session, self._file.size_bytes
-        offset = first * LEAF_BYTES
+        skip = self._go_on(first, end)
+        offset = first * LEAF_BYTES + skip
         length = min(end * LEAF_BYTES, size_bytes) - offset
         on_the_way = 0
 
         def pieces() -> Iterator[memoryview]:
             nonlocal on_the_way
-            for piece in leaf_pieces(self._file, first, end, lane.view, self._leaves):
+            for piece in leaf_pieces(self._file, first, end, lane.view, self._leaves, skip=skip):
                 yield piece
                 on_the_way += len(piece)
-                if on_the_way % LEAF_BYTES == 0 or on_the_way == length:
-                    leaf = first + (on_the_way - 1) // LEAF_BYTES
+                leaf = first + (skip + on_the_way - 1) // LEAF_BYTES
+                self._sent.add(leaf)
+                if (skip + on_the_way) % LEAF_BYTES == 0 or on_the_way == length:
                     self._written.add(leaf)
-                    self._sent.add(leaf)
                 session.moved(len(piece))
                 if self._faults and not isinstance(self._faults[0], OSError):
                     raise Changed  # the other half has failed for good: all is in vain
@@ -233,11 +241,22 @@ class LargeUpload:
             right = [first + i for i, digest in enumerate(told) if self._is_mine(first + i, digest)]
         finally:
             arrived = sum(leaf_bytes(index, size_bytes) for index in right)
-            session.lost(max(0, on_the_way - arrived))
+            session.lost(max(0, skip + on_the_way - arrived))
             self._sent_bytes += on_the_way
             self._arrived.update(right)
         kept = set(right)
         return [index for index in range(first, end) if index not in kept]
+
+    def _go_on(self, first: int, end: int) -> int:
+        """How much of the first of these leaves need not be sent. All are under way from now on."""
+        skip = self._begun.get(first, 0)
+        for index in range(first, end):
+            self._begun.pop(index, None)
+        if not 0 <= skip < leaf_bytes(first, self._file.size_bytes):
+            return 0
+        tell = self._session.found if first in self._sent else self._session.spared
+        tell(skip)
+        return skip
 
     def _commit(self, lane: Lane) -> bool:
         """Whether it is stored now; False when leaves have to be sent once more."""

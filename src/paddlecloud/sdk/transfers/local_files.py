@@ -142,15 +142,26 @@ def is_settled(file: Found) -> bool:
 
 
 def leaf_pieces(
-    file: Found, first: int, end: int, view: memoryview, leaves: list[bytes | None]
+    file: Found,
+    first: int,
+    end: int,
+    view: memoryview,
+    leaves: list[bytes | None],
+    *,
+    skip: int = 0,
 ) -> Iterator[memoryview]:
-    """The bytes of leaves `first` up to `end`, through `view`; their digests go into `leaves`."""
+    """The bytes of leaves `first` up to `end`, through `view`; their digests go into `leaves`.
+
+    The first `skip` of them, less than a leaf, are hashed but not given.
+    """
     start = at = first * LEAF_BYTES
     length = min(end * LEAF_BYTES, file.size_bytes) - start
     with _opened(file) as (opened, _):
         passing = page_cache.reading(opened.fileno(), start, length, file.size_bytes)
         for piece in _pieces(opened, file.size_bytes, (first, end), view, leaves):
-            yield piece
+            given = piece[max(0, start + skip - at) :]
+            if given:
+                yield given
             at += len(piece)
             passing.reached(at)
 
