@@ -24,6 +24,9 @@ from _file_peers import Copy, Nginx, Peer, Rsync, RsyncSynced, Scp, Timed, timed
 from _platform import CLI, Platform
 from _report import CannotMeasure, Report, median, run
 
+from paddlecloud.wire.buffers import buffer
+from paddlecloud.wire.digests import leaf_hash
+
 LARGE_BYTES = 2 << 30
 # A virtual machine may give free memory back to its host and pay dearly to get it again: whoever
 # writes 2 GiB then measures the host. This much stays here between two copies.
@@ -140,10 +143,20 @@ def _one_file(report: Report, name: str, movers: list[Mover], source: Path, back
     return puts
 
 
+def _hash_gb_per_s() -> float:
+    """What a core hashes when it does nothing else: both ends hash every byte they move."""
+    view, n_bytes = buffer(512 << 10), 1 << 30
+    whole, began_s = leaf_hash(), time.process_time()
+    for _ in range(0, n_bytes, len(view)):
+        whole.update(view)
+    return n_bytes / 1e9 / (time.process_time() - began_s)
+
+
 def _large(report: Report, movers: list[Mover], source: Path, back: Path) -> None:
     puts = _one_file(report, "large", movers, source, back)
     floor = median([put_cpu_s_per_gb(source, back) for _ in range(ROUNDS + 1)])
     report.add("large_put_floor_cpu_s_per_gb", floor)
+    report.add("hash_gb_per_s", _hash_gb_per_s())
     own_cpu = puts.cpu_s_per_gb("paddlecloud")
     report.add("large_put_cpu_per_floor_x", own_cpu / floor)
 

@@ -2,7 +2,7 @@
 
 Called by the store only. `syncfs` falls back to `os.sync` (which waits for every filesystem:
 slower, never weaker), `rename_new` to a look before the rename, `write_out` to `fdatasync`;
-`cached_bytes` says that it does not know.
+`cached_bytes` says that it does not know, `allocate` that it cannot.
 """
 
 from __future__ import annotations
@@ -31,8 +31,11 @@ _syncfs = _find("syncfs")
 _renameat2 = _find("renameat2")
 _sync_file_range = _find("sync_file_range")
 _syscall = _find("syscall")
+_fallocate = _find("fallocate")
 if _sync_file_range is not None:
     _sync_file_range.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+if _fallocate is not None:
+    _fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
 
 
 def has_syncfs() -> bool:
@@ -96,6 +99,20 @@ def begin_writing_out(fd: int, offset: int, length: int) -> None:
     """
     if _sync_file_range is not None:
         _sync_file_range(fd, offset, length, _WRITE)
+
+
+def allocate(fd: int, offset: int, length: int) -> bool:
+    """Give this part of a file its place on the disk, zeroed, and the file the length for it.
+
+    False where the filesystem cannot: then every write finds its place by itself.
+    """
+    if _fallocate is None:
+        return False
+    if _fallocate(fd, 0, offset, length) == 0:
+        return True
+    if ctypes.get_errno() not in _NOT_HERE:
+        _raise()
+    return False
 
 
 def cached_bytes(fd: int, offset: int, length: int) -> int | None:

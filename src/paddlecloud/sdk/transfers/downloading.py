@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from paddlecloud.core.errors import Conflict, PaddleCloudError
 from paddlecloud.sdk.http import Cut, Response, query
 from paddlecloud.sdk.transfers import page_cache
+from paddlecloud.sdk.transfers.allocating import Allocation
 from paddlecloud.sdk.transfers.connections import Lane
 from paddlecloud.sdk.transfers.large_uploads import SPLIT_BYTES, Runner
 from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, cannot
@@ -204,7 +205,9 @@ class LargeDownload:
             with _opened(self._part.path) as part:
                 part.seek(start)
                 passing = page_cache.writing(part.fileno(), start, self.size_bytes)
+                room = Allocation(part.fileno(), start, stop)
                 for index in range(first, end):
+                    _make_room(room, index * LEAF_BYTES)
                     self._receive_leaf(response, index, part.fileno(), lane.view)
                     passing.reached((index + 1) * LEAF_BYTES)
         finally:
@@ -311,6 +314,13 @@ def _opened(path: str) -> Any:
         return open(path, "r+b", buffering=0)
     except OSError as error:
         raise cannot("write", path, error) from error
+
+
+def _make_room(room: Allocation, at: int) -> None:
+    try:
+        room.reach(at)
+    except OSError as error:
+        raise cannot("write", "the downloaded file", error) from error
 
 
 def _write(descriptor: int, piece: memoryview) -> None:
