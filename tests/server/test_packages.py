@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from tests.server.running import Answer, Caller, Running
+from tests.server.running import Answer, Caller, Running, digest_of
 
 HELLO = {"train.py": b"print('hello')\n", "lib/a.py": b"a = 1\n"}
 WEEK_S = 7 * 86400
+LARGE_FILES = 2_000  # as many are still copied while the request waits
 
 
 def _submit(caller: Caller, name: str, digest: str) -> Answer:
@@ -94,6 +96,81 @@ def test_a_rerun_runs_exactly_the_same_bytes(server: Running, user: Caller) -> N
     assert kept.body == b"print('edited')\n"
 
 
+# --- a large one is copied beside the request ---------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def many() -> dict[str, bytes]:
+    return {f"f{n}": b"seven" if n == 7 else b"another" for n in range(LARGE_FILES + 1)}
+
+
+@contextmanager
+def _held_up(server: Running, data: bytes) -> Iterator[None]:
+    """Whoever copies these bytes of a package has to wait until the end."""
+    (blob,) = server.state.glob(f"pfs/.paddlefs/blobs/*/*/{digest_of(data)}")
+    blob.unlink()
+    os.mkfifo(blob)
+    try:
+        yield
+    finally:
+        aside = blob.with_suffix(".held")
+        blob.rename(aside)
+        blob.write_bytes(data)
+        with suppress(OSError):  # nobody waits any more
+            waited_for = os.open(aside, os.O_WRONLY | os.O_NONBLOCK)
+            os.write(waited_for, data)
+            os.close(waited_for)
+        aside.unlink()
+
+
+def test_a_large_package_holds_up_neither_its_submit_nor_others(
+    make_server: Callable[..., Running], many: dict[str, bytes]
+) -> None:
+    server = make_server().start()
+    user = server.admin
+    large, small = user.upload(many), user.upload(HELLO)
+    with _held_up(server, many["f7"]):
+        assert _submit(user, "large", large).status == 201
+        _until(lambda: "being copied" in user.get("/api/v2/jobs/large").json["reason"])
+        job = user.get("/api/v2/jobs/large").json
+        assert job["reason"] == f"its package is being copied ({len(many):,} files, 0 MB)"
+        assert not job["ended_at"]
+        assert _submit(user, "small", small).status == 201
+        assert user.wait("small")["phase"] == "Succeeded"
+    assert user.wait("large")["phase"] == "Succeeded"
+    folder = _folder(server, user, "large")
+    assert {path.name for path in folder.iterdir()} == {*many, "output"}
+    assert (folder / "f7").read_bytes() == many["f7"]
+
+
+def test_a_large_package_is_copied_after_a_kill_of_the_server(
+    make_server: Callable[..., Running], many: dict[str, bytes]
+) -> None:
+    server = make_server().start()
+    digest = server.admin.upload(many)
+    with _held_up(server, many["f7"]):
+        assert _submit(server.admin, "large", digest).status == 201
+        _until(lambda: (_folder(server, server.admin, "large") / "f6").exists())
+        server.kill_9()
+    server.start()
+    assert server.admin.wait("large")["phase"] == "Succeeded"
+    folder = _folder(server, server.admin, "large")
+    assert {path.name for path in folder.iterdir()} == {*many, "output"}
+
+
+def test_a_large_package_that_cannot_be_copied_fails_its_job(
+    make_server: Callable[..., Running], many: dict[str, bytes]
+) -> None:
+    server = make_server().start()
+    digest = server.admin.upload(many)
+    (blob,) = server.state.glob(f"pfs/.paddlefs/blobs/*/*/{digest_of(many['f7'])}")
+    blob.unlink()
+    assert _submit(server.admin, "large", digest).status == 201
+    job = server.admin.wait("large")
+    assert job["phase"] == "Failed"
+    assert "the stored bytes of f7 are gone" in job["reason"]
+
+
 def test_outputs_can_be_looked_at_after_the_end(server: Running, user: Caller) -> None:
     _submit(user, "ended", user.upload(HELLO))
     user.wait("ended")
@@ -156,7 +233,6 @@ def test_says_why_a_job_cannot_run_when_its_bytes_have_rotted(
 
 def _wish(files: dict[str, bytes]) -> dict:
     from paddlecloud.wire import snapshots
-    from tests.server.running import digest_of
 
     rows = [snapshots.File(path, len(data), False, digest_of(data)) for path, data in files.items()]
     return snapshots.whole(snapshots.make(rows)).to_json()

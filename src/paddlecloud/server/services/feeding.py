@@ -2,7 +2,8 @@
 
 Rows hold what is wished (a job that should run, a kill, a deletion); this thread compares and
 tells the engine, and tries again when the engine fails. So a slow or dead engine delays nothing
-but itself, and a crash at any moment is repaired by looking at the rows again at start.
+but itself, and a crash at any moment is repaired by looking at the rows again at start. Folders of
+jobs are filled on the way: a small package while the request waits, a large one beside everything.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from paddlecloud.core.phases import Phase
 from paddlecloud.engines.protocols import Engine, JobRun
 from paddlecloud.server.database import forget_broken_connection, writing
 from paddlecloud.server.jobs.models import Job
+from paddlecloud.server.pools import Pool
 from paddlecloud.server.process import here
 from paddlecloud.server.services import (
     accounts,
@@ -40,6 +42,7 @@ log = logging.getLogger(__name__)
 
 _RETRY_FIRST_S = 0.5
 _RETRY_CAP_S = 30.0
+_COPIERS = 2  # large packages at a time
 
 
 class Feeder:
@@ -53,6 +56,8 @@ class Feeder:
         self._failures: dict[str, int] = {}
         self._told: set[tuple[str, int]] = set()  # runs this process has put
         self._thread = threading.Thread(target=self._work, name="feeder", daemon=True)
+        self._copiers = Pool("packages", _COPIERS)
+        self._copying: set[str] = set()  # jobs whose large package is being copied
 
     def start(self) -> None:
         """Look at every job that may owe the engine something, then serve the queue."""
@@ -60,6 +65,12 @@ class Feeder:
         for job_id in rows.order_by("submitted_at", "id").values_list("id", flat=True):
             self.look_at(job_id)
         self._thread.start()
+
+    def begin(self, job: Job) -> None:
+        """A new run was committed."""
+        if not packages.is_large(job.account_id, job.package_digest):
+            workspaces.prepare(job)
+        self.look_at(job.id)
 
     def look_at(self, job_id: str, after_s: float = 0.0) -> None:
         with self._ready:
@@ -104,8 +115,8 @@ class Feeder:
         if job is None:
             return
         engine = here().engines.engine(job.cluster)
-        if job.live and not job.prepared and not workspaces.prepare(job):
-            return  # it has been failed, with the reason
+        if job.live and not job.prepared and not self._prepare(job):
+            return  # it has been failed, with the reason, or is looked at again
         if job.live and (job.id, job.run) not in self._told:
             self._put(engine, job)
         if job.live and job.cancel_asked:
@@ -120,6 +131,30 @@ class Feeder:
                 Job.objects.filter(pk=job.id).delete()
                 packages.forget_if_unused(job.account_id, job.package_digest)
             self._told = {told for told in self._told if told[0] != job.id}
+
+    def _prepare(self, job: Job) -> bool:
+        """Whether its folder is filled now."""
+        if not packages.is_large(job.account_id, job.package_digest):
+            return workspaces.prepare(job)
+        with self._ready:
+            if job.id in self._copying:
+                return False
+            self._copying.add(job.id)
+        size = packages.size_in_words(job.account_id, job.package_digest)
+        _say_why_it_waits(job.id, f"its package is being copied ({size})")
+
+        def done(_: bool, error: BaseException | None) -> None:
+            with self._ready:
+                self._copying.discard(job.id)
+            if error is None:
+                self.look_at(job.id)
+            else:
+                log.error("copying the package of %s failed", job.id, exc_info=error)
+                forget_broken_connection()
+                self._again(job.id)
+
+        self._copiers.submit(workspaces.prepare, (job,), done)
+        return False
 
     def _put(self, engine: Engine, job: Job) -> None:
         try:

@@ -24,7 +24,6 @@ from paddlecloud.server.services import (
     new_jobs,
     packages,
     submitting,
-    workspaces,
 )
 from paddlecloud.server.services.revisions import announce, next_revision
 
@@ -74,7 +73,7 @@ def rerun(request: Request, job_id: str) -> tuple[dict[str, Any], bool]:
             idempotency.keep(request, 201, job_id=job.id)
     if seen is not None:
         return job_rows.read(seen.job_id), True
-    _begin(job)
+    here().feeder.begin(job)
     return job_rows.read(job.id), False
 
 
@@ -82,12 +81,7 @@ def run_again(job_id: str, by: str) -> None:
     """As `rerun`, for who keeps the key of the request."""
     with writing():
         job = _next_run(job_id, by)
-        after_commit(lambda: _begin(job))
-
-
-def _begin(job: Job) -> None:
-    workspaces.prepare(job)
-    here().feeder.look_at(job.id)
+        after_commit(lambda: here().feeder.begin(job))
 
 
 def _next_run(job_id: str, by: str) -> Job:

@@ -12,6 +12,7 @@ import logging
 import os
 import threading
 import time
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+LARGE_BYTES, LARGE_FILES = 64 << 20, 2_000  # a tenth of a second or two
 _KEEP_S = 3600.0  # between an upload and the submit that names it
 _TIDY_EVERY_S = 3600.0
 _SETTLE_S = 1.0
@@ -90,6 +92,28 @@ def check(account_id: int, digest: str) -> None:
             field="package_digest",
             hint="put data sets into your home with `paddlecloud pfs cp`",
         )
+
+
+@lru_cache(maxsize=1024)  # what a digest names never changes
+def _size(account_id: int, digest: str) -> tuple[int, int]:
+    snapshot = _snapshots().get(account_id, digest)
+    return len(snapshot.files), snapshot.total_bytes
+
+
+def is_large(account_id: int, digest: str) -> bool:
+    """Whether writing its files takes longer than somebody should wait for an answer."""
+    if not digest:
+        return False
+    try:
+        files, size_bytes = _size(account_id, digest)
+    except NotFound:
+        return False  # who tries to use it hears of that
+    return files > LARGE_FILES or size_bytes > LARGE_BYTES
+
+
+def size_in_words(account_id: int, digest: str) -> str:
+    files, size_bytes = _size(account_id, digest)
+    return f"{files:,} files, {size_bytes / 1e6:,.0f} MB"
 
 
 def fill(account_id: int, digest: str, tree: Tree, parts: tuple[str, ...]) -> None:

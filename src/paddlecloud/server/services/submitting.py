@@ -39,7 +39,6 @@ from paddlecloud.server.services import (
     packages,
     quotas,
     registries,
-    workspaces,
 )
 from paddlecloud.server.services.revisions import announce
 from paddlecloud.wire.pfspath import PfsPath
@@ -61,8 +60,7 @@ def submit(request: Request, form: dict[str, Any] | None = None) -> tuple[dict[s
             job = _commit(request, spec)
     if seen is not None:
         return job_rows.read(seen.job_id), True
-    workspaces.prepare(job)
-    here().feeder.look_at(job.id)
+    here().feeder.begin(job)
     return job_rows.read(job.id), False
 
 
