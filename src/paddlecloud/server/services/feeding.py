@@ -56,7 +56,7 @@ class Feeder:
         self._failures: dict[str, int] = {}
         self._told: set[tuple[str, int]] = set()  # runs this process has put
         self._thread = threading.Thread(target=self._work, name="feeder", daemon=True)
-        self._copiers = Pool("packages", _COPIERS)
+        self._copiers = Pool("copying", _COPIERS)
         self._copying: set[str] = set()  # jobs whose large package is being copied
 
     def start(self) -> None:
@@ -136,11 +136,11 @@ class Feeder:
         """Whether its folder is filled now."""
         if not packages.is_large(job.account_id, job.package_digest):
             return workspaces.prepare(job)
+        size = packages.size_in_words(job.account_id, job.package_digest)
         with self._ready:
             if job.id in self._copying:
                 return False
             self._copying.add(job.id)
-        size = packages.size_in_words(job.account_id, job.package_digest)
         _say_why_it_waits(job.id, f"its package is being copied ({size})")
 
         def done(_: bool, error: BaseException | None) -> None:

@@ -147,14 +147,16 @@ def test_an_unreadable_file_is_no_network_error(tmp_path: Path) -> None:
         read_small(file)
 
 
-def test_leaves_are_hashed_as_they_are_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("skip", [0, 5, 1 << 20, (3 << 20) + 7, LEAF_BYTES - 1])
+def test_leaves_are_hashed_as_they_are_read(tmp_path: Path, skip: int) -> None:
     data = os.urandom(2 * LEAF_BYTES + 5)
     (tmp_path / "f").write_bytes(data)
     file = found_at(tmp_path / "f")
     leaves: list[bytes | None] = [None] * 3
     view = memoryview(bytearray(1 << 20))
-    pieces = b"".join(bytes(p) for p in leaf_pieces(file, 1, 3, view, leaves))
-    assert pieces == data[LEAF_BYTES:]
+    pieces = b"".join(bytes(p) for p in leaf_pieces(file, 1, 3, view, leaves, skip=skip))
+    assert pieces == data[LEAF_BYTES + skip :]
+    assert leaves[1] == hash_of(data[LEAF_BYTES : 2 * LEAF_BYTES])
     assert leaves[0] is None
     last = leaf_hash()
     last.update(data[2 * LEAF_BYTES :])
