@@ -59,7 +59,11 @@ class Receiver:
         self._allocated_to = start if end - start > LEAF_BYTES else end
         self._digests: list[bytes] = []
         if start % LEAF_BYTES:
-            self._go_on()
+            try:
+                self._go_on()
+            except OSError:
+                os.close(fd)
+                raise
 
     def _go_on(self) -> None:
         """Take up a leaf in the middle: what is there belongs to its digest."""
