@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import struct
+import time
 
 import pytest
 
@@ -285,6 +286,16 @@ def test_delivers_a_refusal_to_a_client_that_is_still_sending(server: Running) -
         except (ConnectionResetError, BrokenPipeError):
             pass
         assert sock.recv(100).startswith(b"HTTP/1.1 401 ")
+
+
+def test_lets_a_client_finish_a_head_that_is_refused(server: Running) -> None:
+    """Most read an answer only when they have sent everything."""
+    with Caller(server, {}).connect() as sock:
+        sock.sendall(_GET + b"X: y\r\n" * 11_000)  # a little more than is read of a head
+        for _ in range(50):
+            sock.sendall(b"X: y\r\n" * 1_000)
+            time.sleep(0.002)  # the refusal is on its way by now
+        assert sock.recv(100).startswith(b"HTTP/1.1 431 ")
 
 
 def test_leaves_nothing_behind_when_clients_vanish(

@@ -114,7 +114,7 @@ class Service:
                     _log.exception("the answer of %s was cut", exchange.head.raw_path[:200])
                 raise Cut("an error in the middle of an answer") from None
             yield from answer_error(exchange, _known(error, exchange.head), dialect)
-        if not exchange.body.is_over:
+        if exchange.head is _NO_HEAD or not exchange.body.is_over:
             yield from exchange.linger()
             return False
         return exchange.keeps_alive
