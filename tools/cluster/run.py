@@ -337,7 +337,7 @@ class Cluster:
                     continue
                 # The API server gives up on an etcd that is slow to start; a kubelet would
                 # start it again, and so do we.
-                if self.tries[needed] < TRIES:
+                if needed in PARTS and self.tries[needed] < TRIES:
                     self.launch(needed, self.commands[needed])
                 else:
                     tail = (self.state / f"{needed}.log").read_text(errors="replace")[-2000:]

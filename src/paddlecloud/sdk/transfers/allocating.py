@@ -1,7 +1,7 @@
 """A large file gets its place on the disk before its bytes come.
 
-Writing is then cheaper (on ext4 by a tenth of a download's CPU: no block has to be reserved by
-itself), the file lies in fewer pieces, and a full disk is known before bytes are fetched for it.
+Writing is then cheaper (on ext4 by a tenth of the client's time in the kernel: no block has to be
+reserved by itself), and a full disk is known before bytes are fetched for it.
 Linux only, and only filesystems that can; elsewhere nothing changes. Called by `downloading`.
 """
 

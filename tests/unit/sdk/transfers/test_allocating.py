@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +11,6 @@ import pytest
 from paddlecloud.sdk.transfers import allocating
 from paddlecloud.sdk.transfers.allocating import STEP_BYTES, Allocation
 from paddlecloud.wire.digests import LEAF_BYTES
-
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 
 
 @pytest.fixture
