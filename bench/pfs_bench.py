@@ -4,7 +4,7 @@ Three parts: one large file, 20,000 small files, and a tree again when nothing h
 on the disk when it is acknowledged; the peers' is not, unless they are named fsync. Everybody takes
 turns on the same disk, with memory that was touched just before; a first round is not counted. The
 figures are medians; MB is 10^6 bytes. CPU is client and server together; its floor is a program of
-twenty lines that reads, hashes and sends, and one that receives, hashes and writes.
+twenty lines that reads, checks and sends, and one that receives, checks, hashes and writes.
 """
 
 from __future__ import annotations

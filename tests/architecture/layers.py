@@ -41,7 +41,11 @@ STARTERS: dict[str, set[str]] = {
 # The standard library and nothing else, so that they run anywhere and start at once.
 STANDARD_LIBRARY_ONLY = {"core", "forms", "scheduling", "wire", "runtime", "sdk", "cli"}
 # ... except these, imported in the function that needs them.
-LAZY_THIRD_PARTY: dict[str, set[str]] = {"sdk": {"yaml"}, "cli": {"yaml"}, "wire": {"blake3"}}
+LAZY_THIRD_PARTY: dict[str, set[str]] = {
+    "sdk": {"yaml"},
+    "cli": {"yaml"},
+    "wire": {"blake3", "xxhash"},
+}
 
 ONLY_IMPORTER_OF_DJANGO = "server"
 

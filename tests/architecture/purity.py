@@ -30,6 +30,7 @@ PURE_PARTS = {
     "mmap": {"mmap"},  # for memory that is no file's
     "pathlib": {"PurePath", "PurePosixPath", "PureWindowsPath"},
     "urllib": {"parse"},
+    "xxhash": {"xxh3_128"},
 }
 IMPURE_CALLS = {"open", "print", "input", "breakpoint", "exec", "eval", "__import__"}
 CLOCK_READINGS = {"now", "utcnow", "today"}

@@ -6,6 +6,7 @@ import os
 import threading
 
 import pytest
+from xxhash import xxh3_128_digest
 
 from paddlecloud.core.errors import (
     Conflict,
@@ -52,6 +53,34 @@ def test_a_cut_upload_is_found_again_and_goes_on_in_the_middle_of_a_leaf(bench: 
     again.commit(digest_of(data))
     assert bench.get("f") == data
     assert bench.leftovers() == []
+
+
+def test_checks_are_of_whole_leaves_also_after_a_cut(bench: Bench):
+    data = os.urandom(2 * LEAF_BYTES + 100)
+    upload = bench.store.begin_upload(ANN, _wish(data))
+    receiver = upload.receive(0, len(data), checks=True)
+    receiver.write(data[: LEAF_BYTES + 5])
+    receiver.cut()
+    assert receiver.checks == [xxh3_128_digest(data[:LEAF_BYTES])]
+    receiver = upload.receive(LEAF_BYTES + 5, LEAF_BYTES + 95, checks=True)
+    receiver.write(data[LEAF_BYTES + 5 :])
+    assert receiver.finish() == leaves_of(data)[1:]
+    leaves = data[LEAF_BYTES : 2 * LEAF_BYTES], data[2 * LEAF_BYTES :]
+    assert receiver.checks == [xxh3_128_digest(leaf) for leaf in leaves]
+
+
+def test_an_empty_file_has_the_check_of_nothing(bench: Bench):
+    receiver = bench.store.begin_upload(ANN, _wish(b"")).receive(0, 0, checks=True)
+    assert receiver.finish() == leaves_of(b"")
+    assert receiver.checks == [xxh3_128_digest(b"")]
+
+
+def test_nobody_pays_for_checks_that_were_not_asked_for(bench: Bench):
+    data = os.urandom(1000)
+    receiver = bench.store.begin_upload(ANN, _wish(data)).receive(0, len(data))
+    receiver.write(data)
+    receiver.finish()
+    assert receiver.checks == []
 
 
 def test_a_leaf_that_was_cut_may_be_sent_from_anywhere_before_the_cut(bench: Bench):

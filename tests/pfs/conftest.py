@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from paddlecloud.sdk.transfers import sessions
 from tests.pfs.running import TOKENS, Caller, FakeCloud, Running
 
 
@@ -11,6 +12,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "tests/pfs" in str(item.path):
             item.add_marker(pytest.mark.e2e)
+
+
+@pytest.fixture(autouse=True)
+def four_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that large files are sent on two connections, which is harder, on every machine."""
+    monkeypatch.setattr(sessions, "processors", lambda: 4)
 
 
 @pytest.fixture(scope="session")

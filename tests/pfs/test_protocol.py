@@ -7,6 +7,7 @@ import time
 from urllib.parse import quote
 
 import pytest
+from xxhash import xxh3_128_hexdigest
 
 from paddlecloud.wire import records, snapshots
 from paddlecloud.wire.digests import LEAF_BYTES, folder_digest
@@ -70,6 +71,23 @@ def test_answers_each_leaf_and_resumes_with_those_it_has(alice: Caller, home: st
     done = alice.post(f"{PFS}/uploads/{upload}/commit", {"digest": digest_of(data)})
     assert done.status == 200
     assert content(alice, f"{home}/f").body == data
+
+
+def test_answers_the_checks_of_leaves_when_asked(alice: Caller, home: str) -> None:
+    data = _THREE_LEAVES
+    upload = begin(alice, f"{home}/f", data)
+    assert upload["checks"] is True
+    asked = f"{PFS}/uploads/{upload['id']}?checks=1&offset="
+    sent = alice.call("PUT", f"{asked}{LEAF_BYTES}", data[LEAF_BYTES:])
+    assert sent.json == {
+        "leaves": leaf_digests(data)[1:],
+        "checks": [
+            xxh3_128_hexdigest(data[LEAF_BYTES : 2 * LEAF_BYTES]),
+            xxh3_128_hexdigest(data[2 * LEAF_BYTES :]),
+        ],
+    }
+    refused = alice.call("PUT", f"{PFS}/uploads/{upload['id']}?checks=md5", data)
+    assert (refused.status, refused.json["field"]) == (400, "checks")
 
 
 def test_reuses_leaves_of_the_file_that_is_there(alice: Caller, home: str) -> None:

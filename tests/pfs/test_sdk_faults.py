@@ -6,16 +6,21 @@ import os
 import random
 import signal
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from paddlecloud.core.errors import Conflict, ServerUnreachable
 from paddlecloud.sdk import Client
+from paddlecloud.sdk.transfers import large_uploads
+from paddlecloud.sdk.transfers.connections import Lane
 from paddlecloud.sdk.transfers.events import Event, Moved, Planned
 from paddlecloud.testing.chaos_proxy import ChaosProxy, Fault
-from paddlecloud.wire.digests import LEAF_BYTES
+from paddlecloud.wire import routes
+from paddlecloud.wire.digests import LEAF_BYTES, leaf_check
 from tests.pfs.sdk_fixtures import client, own_cache, proxy, service
 from tests.pfs.sdk_service import HOME, Service
 
@@ -254,9 +259,33 @@ def test_a_killed_service_costs_little_more_than_what_was_on_the_way(
 # --- flipped bits ----------------------------------------------------------------------------
 
 
+@pytest.fixture(params=["checks", "digests"])
+def means(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """What the client compares; a server of an earlier version knows no checks."""
+    taken = []
+
+    def counted() -> Any:
+        taken.append(leaf_check())
+        return taken[-1]
+
+    monkeypatch.setattr(large_uploads, "leaf_check", counted)
+    if request.param == "digests":
+        call = Lane.call
+
+        def of_an_earlier_server(lane: Lane, method: str, path: str, *more: Any, **how: Any) -> Any:
+            answer = call(lane, method, path, *more, **how)
+            if (method, path) == ("POST", routes.PFS_UPLOADS):
+                del answer["checks"]
+            return answer
+
+        monkeypatch.setattr(Lane, "call", of_an_earlier_server)
+    yield str(request.param)
+    assert bool(taken) == (request.param == "checks")
+
+
 @pytest.mark.parametrize("at_byte", [LEAF_BYTES - 7, 2 * LEAF_BYTES + 5, 4 * LEAF_BYTES])
 def test_a_flipped_bit_on_the_way_up_is_found_and_sent_again(
-    client: Client, service: Service, proxy: ChaosProxy, tmp_path: Path, at_byte: int
+    client: Client, service: Service, proxy: ChaosProxy, tmp_path: Path, means: str, at_byte: int
 ) -> None:
     data = make(tmp_path / "f", SIZE_BYTES, at_byte)
     proxy.plan(Fault("flip", "up", at_byte + 2000))
@@ -309,6 +338,22 @@ def test_a_network_that_keeps_flipping_stores_nothing_and_is_named(
     [(path, error)] = summary.failures
     assert path == str(tmp_path / "f")
     assert isinstance(error, Conflict)
+    assert "damaged on the way" in error.message
+    assert not service.stored(f"{tmp_path.name}/f").exists()
+
+
+def test_a_server_whose_checks_are_others_is_not_believed(
+    client: Client, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path / "f", SIZE_BYTES, 12)
+
+    def of_something_else() -> Any:
+        check = leaf_check()
+        check.update(b"x")
+        return check
+
+    monkeypatch.setattr(large_uploads, "leaf_check", of_something_else)
+    [(_, error)] = client.files.copy([str(tmp_path / "f")], target_of(tmp_path) + "/").failures
     assert "damaged on the way" in error.message
     assert not service.stored(f"{tmp_path.name}/f").exists()
 

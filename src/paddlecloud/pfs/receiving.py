@@ -1,4 +1,4 @@
-"""One connection's bytes into a part file: one hash update and one pwrite per piece.
+"""One connection's bytes into a part file: hashed and written piece by piece.
 
 A receiver owns a range of leaves; whoever is given an overlapping range later stops it first and
 waits for the write under way, so no two ever mix their bytes. How far it has come is recorded
@@ -19,7 +19,7 @@ from paddlecloud.pfs.faults import name_error
 from paddlecloud.pfs.leaf_records import LeafRecord
 from paddlecloud.pfs.page_cache import Passing
 from paddlecloud.wire.buffers import buffer as new_buffer
-from paddlecloud.wire.digests import LEAF_BYTES, leaf_hash
+from paddlecloud.wire.digests import LEAF_BYTES, leaf_check, leaf_hash
 
 TOLD_EVERY_BYTES = 1 << 20
 # At a time, ahead of the writing. On ext4 it saves a seventh of the file server's CPU, as a write
@@ -38,11 +38,12 @@ class Receiver:
         record: LeafRecord,
         forget: Callable[[Receiver], None],
         *,
+        checks: bool = False,
         syncs: bool = False,
         passes: bool = False,
     ) -> None:
-        """`syncs`: there will be an fsync, which is begun leaf by leaf. `passes`: what is written
-        out does not stay in memory."""
+        """`checks`: the sender wants those of the leaves. `syncs`: there will be an fsync, which is
+        begun leaf by leaf. `passes`: what is written out does not stay in memory."""
         self._fd = fd
         self._start = self._at = start
         self._end = end
@@ -54,10 +55,12 @@ class Receiver:
         self._is_stopped = False
         self._moved_at_s = time.monotonic()
         self._hash = leaf_hash()
+        self._check = leaf_check() if checks else None
         self._leaf_end = start  # nothing begun
         self._told_at = start
         self._allocated_to = start if end - start > LEAF_BYTES else end
         self._digests: list[bytes] = []
+        self.checks: list[bytes] = []  # of the same leaves, if they are wanted
         if start % LEAF_BYTES:
             try:
                 self._go_on()
@@ -75,8 +78,13 @@ class Receiver:
             n_read = os.preadv(self._fd, [buffer[: self._start - at]], at)
             if not n_read:  # somebody made it shorter: the digest will not be that of the client
                 return
-            self._hash.update(buffer[:n_read])
+            self._count_in(buffer[:n_read])
             at += n_read
+
+    def _count_in(self, piece: memoryview) -> None:
+        self._hash.update(piece)
+        if self._check is not None:
+            self._check.update(piece)
 
     def overlaps(self, start: int, end: int) -> bool:
         """Whether it may still write there."""
@@ -107,12 +115,12 @@ class Receiver:
         """Bytes up to the end of the leaf; how many were taken."""
         if self._at == self._leaf_end:
             self._leaf_end = min(self._at + LEAF_BYTES, self._end)
-            self._hash = leaf_hash()
+            self._begin_hashes()
             self._record.begins(self._at // LEAF_BYTES)
             if self._at >= self._allocated_to:
                 self._allocate()
         piece = view[: self._leaf_end - self._at]
-        self._hash.update(piece)
+        self._count_in(piece)
         written = 0
         while written < len(piece):
             written += os.pwrite(self._fd, piece[written:], self._at + written)
@@ -126,10 +134,20 @@ class Receiver:
                 self._passing.reached(self._at)
             self._record.ends((self._at - 1) // LEAF_BYTES, digest)
             self._told_at = self._at
-            self._digests.append(digest)
+            self._end_leaf(digest)
         elif self._at - self._told_at >= TOLD_EVERY_BYTES:
             self._tell()
         return written
+
+    def _begin_hashes(self) -> None:
+        self._hash = leaf_hash()
+        if self._check is not None:
+            self._check = leaf_check()
+
+    def _end_leaf(self, digest: bytes) -> None:
+        self._digests.append(digest)
+        if self._check is not None:
+            self.checks.append(bytes(self._check.digest()))
 
     def _allocate(self) -> None:
         length = min(ALLOCATED_BYTES, self._end - self._at)
@@ -150,7 +168,7 @@ class Receiver:
                 if self._at != self._end:
                     raise InvalidInput("fewer bytes than announced", field="body")
                 if self._start == self._end == 0:
-                    self._digests.append(bytes(leaf_hash().digest()))
+                    self._end_leaf(bytes(leaf_hash().digest()))
                 return self._digests
         finally:
             self.cut()

@@ -172,7 +172,7 @@ class Upload:
         known = self._services.digests.known(facts)
         return known.leaves if known else None
 
-    def receive(self, offset: int, length: int) -> Receiver:
+    def receive(self, offset: int, length: int, *, checks: bool = False) -> Receiver:
         """Take `length` bytes from `offset` on; see `Receiver`."""
         end = offset + length
         if not 0 <= offset <= self.size_bytes:
@@ -195,6 +195,7 @@ class Upload:
                     end,
                     self._record,
                     self._forget,
+                    checks=checks,
                     syncs=self._services.sync,
                     passes=self._passes,
                 )
@@ -383,4 +384,5 @@ class Upload:
             "received": [[index, digest.hex()] for index, digest in self.received()],
             "begun": [[index, length] for index, length in self._record.begun()],
             "base": None if base is None else [leaf.hex() for leaf in base],
+            "checks": True,
         }

@@ -260,6 +260,16 @@ class Connection:
             sock.close()
             raise
 
+    @property
+    def is_here(self) -> bool:
+        """Whether the other end is on this machine."""
+        from paddlecloud.wire import windows
+
+        try:
+            return windows.is_here(self._socket.getsockname()[0], self._socket.getpeername()[0])
+        except OSError:
+            return False
+
     def keep_little_on_the_way(self) -> None:
         """For connections that file bytes go through (wire/windows.py). Only hints."""
         from paddlecloud.wire import windows
@@ -269,6 +279,8 @@ class Connection:
             if hasattr(socket, "TCP_NOTSENT_LOWAT"):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
             if sys.platform == "linux":
+                if self.is_here:
+                    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, windows.UNPACED)
                 info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, windows.TCP_INFO_BYTES)
                 if windows.is_near(info):
                     # The first keeps the kernel from growing the second on its own.

@@ -211,7 +211,7 @@ class Files:
         from paddlecloud.sdk.transfers.sessions import Session
 
         session = Session(self.plane, **how)
-        cache = DigestCache()
+        cache = DigestCache(server=self.plane.transport.endpoint.url)
         try:
             Copying(session, wish, cache).run(sources, target)
         except BaseException:

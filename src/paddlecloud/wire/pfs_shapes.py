@@ -115,16 +115,21 @@ class PfsUploadBody(TypedDict):
 
 class PfsUpload(TypedDict):
     """`received` rows are [index, digest], `begun` rows [index, how many bytes from the leaf's
-    beginning are there]; `base` the leaves of the file that is there now."""
+    beginning are there]; `base` the leaves of the file that is there now; `checks`: it can answer
+    with them."""
 
     id: str
     received: list[tuple[int, str]]
     begun: list[tuple[int, int]]
     base: list[str] | None
+    checks: bool
 
 
 class PfsLeaves(TypedDict):
+    """`checks` if they were asked for: the XXH3 of 128 bits of each."""
+
     leaves: list[str]
+    checks: NotRequired[list[str]]
 
 
 class PfsReuseBody(TypedDict):

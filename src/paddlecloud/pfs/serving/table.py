@@ -171,7 +171,10 @@ V2 = (
         routes.PFS_UPLOAD,
         "put_leaves",
         "Send some of an upload's leaves, or all",
-        (Param("offset", int, "where they begin; a multiple of 4 MiB", 0, 0),),
+        (
+            Param("offset", int, "where they begin; a multiple of 4 MiB", 0, 0),
+            Param("checks", bool, "answer with the XXH3 of each leaf besides", False),
+        ),
         body_type=BYTES,
         answers={200: pfs_shapes.PfsLeaves},
     ),

@@ -51,7 +51,7 @@ def put_leaves(service: Service, exchange: Exchange) -> Waiting:
         raise LengthRequired("say the length of the body with Content-Length")
     yield service.slow  # a commit of the same upload may be syncing
     upload = service.store.upload(exchange.owner, exchange.head.segments["id"])
-    receiver = upload.receive(exchange.params["offset"], length)
+    receiver = upload.receive(exchange.params["offset"], length, checks=exchange.params["checks"])
     try:
         yield service.moving
         yield from exchange.receive(receiver.write)
@@ -59,7 +59,10 @@ def put_leaves(service: Service, exchange: Exchange) -> Waiting:
     except BaseException:
         receiver.cut()
         raise
-    yield from exchange.answer_json({"leaves": [leaf.hex() for leaf in leaves]})
+    answer = {"leaves": [leaf.hex() for leaf in leaves]}
+    if exchange.params["checks"]:
+        answer["checks"] = [check.hex() for check in receiver.checks]
+    yield from exchange.answer_json(answer)
 
 
 def reuse_leaves(service: Service, exchange: Exchange) -> Waiting:

@@ -62,6 +62,7 @@ class Plane:
         self._endpoint: Endpoint | None = None
         self._was_found = False  # in the course of this session
         self._proved_url = ""  # of a data port that could be reached
+        self.is_here = False  # the service is on this machine, as far as is known
         self._notes: list[str] = []
         self._idle: list[Connection] = []
         self._lock = allocate_lock()
@@ -97,8 +98,7 @@ class Plane:
             why = error.strerror or str(error) or "no answer in time"
             self._notes.append(_RELAYED.format(url=offered.url, why=why.lower(), main=main.url))
             return main
-        connection.on_idle = self._idle
-        self._idle.append(connection)
+        self._idle.append(self._prepared(connection))
         self._proved_url = offered.url
         return offered
 
@@ -118,12 +118,15 @@ class Plane:
         except IndexError:
             pass
         try:
-            connection = self.transport.connect_to(endpoint, CONNECT_TIMEOUT_S)
-            connection.keep_little_on_the_way()
+            return self._prepared(self.transport.connect_to(endpoint, CONNECT_TIMEOUT_S))
         except OSError:
             self._look_again(endpoint)
             raise
+
+    def _prepared(self, connection: Connection) -> Connection:
+        connection.keep_little_on_the_way()
         connection.on_idle = self._idle
+        self.is_here = connection.is_here
         return connection
 
     def _look_again(self, gone: Endpoint) -> None:

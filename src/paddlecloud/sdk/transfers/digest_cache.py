@@ -2,11 +2,12 @@
 
 It promises: a digest counts only while inode, size, mtime and ctime are those it was taken under,
 and is kept only of files that had settled when they were read, so that no later write can carry the
-same times. `settling` says what that is worth: on Linux it is never wrong, as long as nobody sets
-the clock back; on Windows and macOS it misses a write through a mapping that the system has not
-noted yet. `replace="always"` (`-f`) does not ask it. May be deleted at any time; a damaged one is
-thrown away; a home that cannot be written to means hashing again, nothing else. The transfers and
-snapshots call it.
+same times; what a server told about a file it was sent counts with that server only. `settling`
+says what that is worth: on Linux it is never wrong, as long as nobody sets the clock back; on
+Windows and macOS it misses a write through a mapping that the system has not noted yet.
+`replace="always"` (`-f`) does not ask it. May be deleted at any time; a damaged one is thrown away;
+a home that cannot be written to means hashing again, nothing else. The transfers and snapshots call
+it.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ _SCHEMA = (
     *(f"DROP TABLE IF EXISTS {table}" for table in ("digests_2", "folders_1")),
 )
 _STATE = struct.Struct("<QQqq")
+# Behind the leaves, if they were told by a server: which one. Behind a folder's digest always, as
+# there may be such files in it.
+_TELLER_BYTES = 8
 _ALL_BITS = (1 << 64) - 1  # Windows has file numbers of 128
 
 Row = tuple[bytes, bytes]
@@ -71,8 +75,10 @@ def split_leaves(leaves: bytes) -> list[bytes]:
 class DigestCache:
     """One SQLite file. Learning is safe from several threads; look up and flush from one."""
 
-    def __init__(self, path: str = "") -> None:
+    def __init__(self, path: str = "", server: str = "") -> None:
+        """`server` is the one that files are compared with; without it none's word counts."""
         self._path = path or os.path.join(cache_directory(), "digests.db")
+        self._teller = _teller(server)
         self._database: sqlite3.Connection | None = None
         self._is_unusable = False
         self._learnt: list[Row] = []
@@ -88,7 +94,7 @@ class DigestCache:
     def below(self, roots: Iterable[str]) -> Known:
         """All that is known about what is in these folders, in one question each."""
         real = [os.path.realpath(root) for root in roots]
-        return Known(lambda table: self._below(table, real), self._keys)
+        return Known(lambda table: self._below(table, real), self._keys, self._teller)
 
     def _below(self, table: str, roots: Iterable[str]) -> dict[bytes, bytes]:
         rows: dict[bytes, bytes] = {}
@@ -111,15 +117,16 @@ class DigestCache:
             self.learn(file, hashed.leaves)
         return hashed.leaves
 
-    def learn(self, file: Found, leaves: bytes) -> None:
-        """Remember what was read of a file that had settled before."""
+    def learn(self, file: Found, leaves: bytes, *, told: bool = False) -> None:
+        """Remember what was read of a file that had settled before; `told`: by the server."""
+        known = _state(file) + leaves + (self._teller if told else b"")
         with self._lock:
-            self._learnt.append((self._keys.of(file.path), _state(file) + leaves))
+            self._learnt.append((self._keys.of(file.path), known))
 
     def learn_folder(self, path: str, state: bytes, digest: bytes) -> None:
         """Of files that are all known here: what is known together is as true as one by one."""
         with self._lock:
-            self._learnt_folders.append((_folder_key(path), state + digest))
+            self._learnt_folders.append((_folder_key(path), state + digest + self._teller))
 
     def flush(self) -> None:
         with self._lock:
@@ -200,9 +207,12 @@ class DigestCache:
 class Known:
     """What a cache says about some folders; read from it when it is first asked for."""
 
-    def __init__(self, read: Callable[[str], dict[bytes, bytes]], keys: _Keys) -> None:
+    def __init__(
+        self, read: Callable[[str], dict[bytes, bytes]], keys: _Keys, teller: bytes
+    ) -> None:
         self._read = read
         self._keys = keys
+        self._teller = teller
         self._files: dict[bytes, bytes] | None = None
         self._folders: dict[bytes, bytes] | None = None
 
@@ -213,8 +223,8 @@ class Known:
         known = self._folders.get(_folder_key(path)) if self._folders else None
         if known is None or not known.startswith(state):
             return None
-        digest = known[len(state) :]
-        return digest if len(digest) == DIGEST_BYTES else None
+        digest = known[len(state) : len(state) + DIGEST_BYTES]
+        return digest if known[len(state) :] == digest + self._teller else None
 
     def leaves_of(self, file: Found) -> bytes | None:
         if self._files is None:
@@ -225,6 +235,10 @@ class Known:
         if known is None or not known.startswith(_state(file)):
             return None
         leaves = known[_STATE.size :]
+        if len(leaves) % DIGEST_BYTES == _TELLER_BYTES:
+            if not leaves.endswith(self._teller):
+                return None
+            leaves = leaves[:-_TELLER_BYTES]
         return leaves if leaves and len(leaves) % DIGEST_BYTES == 0 else None
 
 
@@ -250,6 +264,12 @@ class _Keys:
             start = self._folders[above] = os.path.join(os.path.realpath(above), "")
         self._folder, self._start = path[: len(path) - len(name)], start
         return start + name
+
+
+def _teller(server: str) -> bytes:
+    whole = leaf_hash()
+    whole.update(server.encode())
+    return bytes(whole.digest())[:_TELLER_BYTES]
 
 
 def _folder_key(path: str) -> bytes:

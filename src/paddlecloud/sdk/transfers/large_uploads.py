@@ -1,7 +1,8 @@
 """Sending one large file, leaf by leaf, on one or several connections.
 
-It promises: every byte is hashed in the pass that sends it, and counts as sent only when the
-server's digest of what arrived is the same; a leaf that arrives as something else is sent once
+It promises: every byte is checked in the pass that sends it, and counts as sent only when the
+server's check of what arrived is the same (XXH3; the digest it tells is then that of the leaf. An
+older server has digests only); a leaf that arrives as something else is sent once
 more; after any cut the server is asked what it has, and only the rest is sent; where the answer to
 the commit is lost, the commit is repeated; leaves that the old file at the place has too are copied
 there. `Changed` when the file does not stay the same. Called by `uploading` and `blobs`.
@@ -29,7 +30,15 @@ from paddlecloud.sdk.transfers.planning import shares
 from paddlecloud.sdk.transfers.sessions import Session, Task
 from paddlecloud.sdk.transfers.walking import Found
 from paddlecloud.wire import routes
-from paddlecloud.wire.digests import LEAF_BYTES, combine, leaf_bytes, leaf_count, leaf_hash
+from paddlecloud.wire.digests import (
+    LEAF_BYTES,
+    combine,
+    is_digest,
+    leaf_bytes,
+    leaf_check,
+    leaf_count,
+    leaf_hash,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,6 +90,7 @@ class LargeUpload:
         if known is not None:
             self._leaves = [*split_leaves(known)]
         self._id = ""
+        self._checks: list[bytes | None] | None = None  # like the leaves; None: it knows none
         self._resent: set[int] = set()
         self._begun: dict[int, int] = {}  # leaf -> how many bytes of it the server has
         self._there_bytes = 0
@@ -91,6 +101,7 @@ class LargeUpload:
         self._is_unsure = False  # the answer to a commit was lost
         self._faults: list[Exception] = []
         self.is_settled = False  # its digests may be remembered
+        self.was_told = False  # digests are the server's word
 
     @property
     def leaves(self) -> bytes:
@@ -142,6 +153,7 @@ class LargeUpload:
             answer = lane.call("POST", routes.PFS_UPLOADS, self._wish)
             received = {int(index): str(digest) for index, digest in answer["received"]}
         self._id = str(answer["id"])
+        self._checks = [None] * len(self._leaves) if answer.get("checks") else None
         mine = [index for index in range(len(self._leaves)) if index in received]
         hash_leaves(self._file, mine, lane.view, self._leaves)
         there = {index for index, digest in received.items() if self._is_mine(index, digest)}
@@ -190,7 +202,7 @@ class LargeUpload:
         self._arrived = set(there)
 
     def _tasks(self, needed: Sequence[int], most_leaves: int | None) -> list[Task]:
-        ways = self._session.connections if self._file.size_bytes >= SPLIT_BYTES else 1
+        ways = self._session.ways if self._file.size_bytes >= SPLIT_BYTES else 1
 
         def task(share: list[tuple[int, int]]) -> Task:
             def send(lane: Lane) -> None:
@@ -220,9 +232,15 @@ class LargeUpload:
         length = min(end * LEAF_BYTES, size_bytes) - offset
         on_the_way = 0
 
+        checks = self._checks
+        hashes = self._leaves if checks is None else checks
+        new_hash = leaf_hash if checks is None else leaf_check
+
         def pieces() -> Iterator[memoryview]:
             nonlocal on_the_way
-            for piece in leaf_pieces(self._file, first, end, lane.view, self._leaves, skip=skip):
+            for piece in leaf_pieces(
+                self._file, first, end, lane.view, hashes, skip=skip, new_hash=new_hash
+            ):
                 yield piece
                 on_the_way += len(piece)
                 leaf = first + (skip + on_the_way - 1) // LEAF_BYTES
@@ -233,10 +251,13 @@ class LargeUpload:
                 if self._faults and not isinstance(self._faults[0], OSError):
                     raise Changed  # the other half has failed for good: all is in vain
 
-        path = routes.fill(routes.PFS_UPLOAD, id=self._id) + query({"offset": str(offset)})
+        asked = {"offset": str(offset)} | ({} if checks is None else {"checks": "1"})
+        path = routes.fill(routes.PFS_UPLOAD, id=self._id) + query(asked)
         right: list[int] = []
         try:
             answer = lane.send("PUT", path, pieces, length)
+            if checks is not None:
+                self._learn(first, checks, answer)
             told = [str(digest) for digest in answer["leaves"]]
             right = [first + i for i, digest in enumerate(told) if self._is_mine(first + i, digest)]
         finally:
@@ -246,6 +267,15 @@ class LargeUpload:
             self._arrived.update(right)
         kept = set(right)
         return [index for index in range(first, end) if index not in kept]
+
+    def _learn(self, first: int, checks: list[bytes | None], answer: Any) -> None:
+        """The digests of leaves that arrived as they are here; of the others none is known."""
+        self.was_told = True
+        pairs = zip(answer["leaves"], answer["checks"], strict=True)
+        for index, (digest, check) in enumerate(pairs, first):
+            mine = checks[index]
+            is_right = mine is not None and mine.hex() == check and is_digest(digest)
+            self._leaves[index] = bytes.fromhex(digest) if is_right else None
 
     def _go_on(self, first: int, end: int) -> int:
         """How much of the first of these leaves need not be sent. All are under way from now on."""

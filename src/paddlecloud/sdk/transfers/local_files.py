@@ -8,7 +8,7 @@ uploading and snapshots.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -20,6 +20,9 @@ from paddlecloud.wire.digests import LEAF_BYTES, leaf_bytes, leaf_count, leaf_ha
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from io import FileIO
+    from typing import Any
+
+    NewHash = Callable[[], Any]
 
 _FULL = ("ENOSPC", "EDQUOT")
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -149,6 +152,7 @@ def leaf_pieces(
     leaves: list[bytes | None],
     *,
     skip: int = 0,
+    new_hash: NewHash = leaf_hash,
 ) -> Iterator[memoryview]:
     """The bytes of leaves `first` up to `end`, through `view`; their digests go into `leaves`.
 
@@ -158,7 +162,7 @@ def leaf_pieces(
     length = min(end * LEAF_BYTES, file.size_bytes) - start
     with _opened(file) as (opened, _):
         passing = page_cache.reading(opened.fileno(), start, length, file.size_bytes)
-        for piece in _pieces(opened, file.size_bytes, (first, end), view, leaves):
+        for piece in _pieces(opened, file.size_bytes, (first, end), view, leaves, new_hash):
             given = piece[max(0, start + skip - at) :]
             if given:
                 yield given
@@ -172,11 +176,12 @@ def _pieces(
     wanted: tuple[int, int],
     view: memoryview,
     leaves: list[bytes | None],
+    new_hash: NewHash = leaf_hash,
 ) -> Iterator[memoryview]:
     first, end = wanted
     opened.seek(first * LEAF_BYTES)
     for leaf in range(first, end):
-        digest = leaf_hash()
+        digest = new_hash()
         left = leaf_bytes(leaf, size_bytes)
         while left:
             n_bytes = opened.readinto(view[:left] if left < len(view) else view)

@@ -140,8 +140,8 @@ class Uploader:
                 except Changed:
                     file, known = _found_again(file), None
                     continue
-                if upload.is_settled:
-                    self._cache.learn(file, upload.leaves)
+                if upload.is_settled and upload.leaves != known:
+                    self._cache.learn(file, upload.leaves, told=upload.was_told)
                 target = under(self._base, file.name)
                 self._session.done(file.path, target, file.size_bytes, entry_bytes, "sent")
                 return

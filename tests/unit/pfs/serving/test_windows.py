@@ -71,3 +71,30 @@ def test_a_client_gives_a_neighbour_a_small_window(listener, monkeypatch, is_nea
     unsent = connection._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT)
     assert unsent == 1 << 19
     connection.close()
+
+
+def _congestion(sock: socket.socket) -> bytes:
+    return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+def test_nothing_is_paced_on_one_machine(listener, monkeypatch, is_here):
+    before = _congestion(listener)
+    if not is_here:
+        monkeypatch.setattr(windows, "is_here", lambda own, other: False)
+    connection = http.Connection(
+        http.Endpoint(f"http://127.0.0.1:{listener.getsockname()[1]}"), None, 5.0
+    )
+    taken = listener.accept()[0]
+    connection.keep_little_on_the_way()
+    links.Link(taken)
+    assert connection.is_here == is_here
+    wanted = b"reno" if is_here else before
+    assert _congestion(taken) == _congestion(connection._socket) == wanted
+    connection.close()
+    taken.close()
+
+
+def test_who_has_another_address_is_on_another_machine():
+    assert windows.is_here("10.0.0.1", "10.0.0.1")
+    assert not windows.is_here("10.0.0.1", "10.0.0.2")

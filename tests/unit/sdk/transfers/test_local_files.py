@@ -286,6 +286,28 @@ def test_an_unchanged_file_is_remembered(tmp_path: Path) -> None:
     again.close()
 
 
+def test_what_a_server_told_counts_with_that_server_only(tmp_path: Path) -> None:
+    path = tmp_path / "d" / "f"
+    path.parent.mkdir()
+    path.write_bytes(b"abc")
+    file, place, leaves = found_at(path), str(tmp_path / "digests.db"), b"l" * 64
+    told = DigestCache(place, "http://one")
+    told.learn(file, leaves, told=True)
+    told.learn_folder(str(path.parent), b"state", b"f" * 32)
+    told.close()
+    for server, is_believed in (("http://one", True), ("http://other", False), ("", False)):
+        cache = DigestCache(place, server)
+        known = cache.below([str(path.parent)])
+        assert known.leaves_of(file) == (leaves if is_believed else None)
+        folder = known.folder_digest(str(path.parent), b"state")
+        assert folder == (b"f" * 32 if is_believed else None)
+        cache.close()
+    own = DigestCache(place, "http://other")
+    own.learn(file, leaves)
+    own.close()
+    assert DigestCache(place, "http://one").look_up([file], [str(path.parent)]) == [leaves]
+
+
 @pytest.mark.parametrize("field", ["size_bytes", "mtime_ns", "ctime_ns", "inode"])
 def test_any_sign_of_change_forgets_the_digest(tmp_path: Path, field: str) -> None:
     path = tmp_path / "f"
