@@ -3,8 +3,10 @@
 Three parts: one large file, 20,000 small files, and a tree again when nothing has changed. Ours is
 on the disk when it is acknowledged; the peers' is not, unless they are named fsync. Everybody takes
 turns on the same disk, with memory that was touched just before; a first round is not counted. The
-figures are medians; MB is 10^6 bytes. CPU is client and server together; its floor is a program of
-twenty lines that reads, checks and sends, and one that receives, checks, hashes and writes.
+figures are medians; MB is 10^6 bytes. CPU is client and server together. On one machine our client
+hands files over; what a put costs when its bytes are sent is measured beside it, against a floor: a
+program of twenty lines that reads, checks and sends, and one that receives, checks, hashes and
+writes.
 """
 
 from __future__ import annotations
@@ -133,8 +135,8 @@ def _one_file(report: Report, name: str, movers: list[Mover], source: Path, back
     for mover in movers:
         for word, rates in (("put", puts), ("get", gets)):
             report.add(f"{name}_{word}_{mover.name}_mb_per_s", rates.mb_per_s(mover.name))
-            has_bar = mover.name == "paddlecloud" and word == "get"  # of a put: see `_calm_puts`
-            cpu, at_most = rates.cpu_s_per_gb(mover.name), 1.8 if has_bar else None
+            cpu = rates.cpu_s_per_gb(mover.name)
+            at_most = 1.8 if mover.name == "paddlecloud" else None
             report.add(f"{name}_{word}_{mover.name}_cpu_s_per_gb", cpu, at_most=at_most)
     own_put, own_get = puts.mb_per_s("paddlecloud"), gets.mb_per_s("paddlecloud")
     report.add(f"{name}_put_per_rsync_x", own_put / puts.mb_per_s("rsync"), at_least=0.9)
@@ -152,23 +154,28 @@ def _hash_gb_per_s() -> float:
     return n_bytes / 1e9 / (time.process_time() - began_s)
 
 
-def _calm_puts(report: Report, ours: PaddleCloud, source: Path, back: Path) -> None:
-    """Our puts in turns with their floor, and with nobody else: what a peer leaves behind, memory
-    that goes back to the host for seconds, is not our CPU."""
+def _sent_puts(report: Report, source: Path, place: Path) -> None:
+    """Puts whose bytes are sent, as to another machine, in turns with their floor and with nobody
+    else: what a peer leaves behind, memory that goes back to the host for seconds, is not our CPU.
+    """
     puts, floors = Rates(source.stat().st_size / 1e6), []
-    time.sleep(CALM_S)
-    for _ in range(CALM_ROUNDS):
-        _warm_memory(source.stat().st_size)
-        puts.add(ours.name, ours.put(source, "calm"))
-        _remove(ours.files / "calm")
-        _warm_memory(source.stat().st_size)
-        floors.append(put_cpu_s_per_gb(source, back))
+    with Platform(place) as platform:
+        platform.env["PADDLECLOUD_PFS_HANDOVER"] = "0"
+        platform.up()
+        ours = PaddleCloud(platform)
+        time.sleep(CALM_S)
+        for _ in range(CALM_ROUNDS):
+            _warm_memory(source.stat().st_size)
+            puts.add(ours.name, ours.put(source, "sent"))
+            _remove(ours.files / "sent")
+            _warm_memory(source.stat().st_size)
+            floors.append(put_cpu_s_per_gb(source, place / "back"))
     own_cpu, floor = puts.cpu_s_per_gb(ours.name), median(floors[1:])
     report.add("hash_gb_per_s", _hash_gb_per_s())
-    report.add("calm_put_floor_cpu_s_per_gb", floor)
-    report.add("calm_put_paddlecloud_mb_per_s", puts.mb_per_s(ours.name))
-    report.add("calm_put_paddlecloud_cpu_s_per_gb", own_cpu, at_most=1.8)
-    report.add("calm_put_cpu_per_floor_x", own_cpu / floor)
+    report.add("sent_put_floor_cpu_s_per_gb", floor)
+    report.add("sent_put_paddlecloud_mb_per_s", puts.mb_per_s(ours.name))
+    report.add("sent_put_paddlecloud_cpu_s_per_gb", own_cpu)
+    report.add("sent_put_cpu_per_floor_x", own_cpu / floor, at_most=1.3)
 
 
 def _memory_of_puts(report: Report, ours: PaddleCloud, source: Path, pids: list[int]) -> None:
@@ -250,7 +257,7 @@ def measure(report: Report) -> None:
         with Rsync(place) as rsync, Scp(place) as scp, Nginx(place) as nginx, Copy(place) as cp:
             movers: list[Mover] = [ours, rsync, scp, nginx, cp]
             _one_file(report, "large", movers, source, place / "back")
-            _calm_puts(report, ours, source, place / "back")
+            _sent_puts(report, source, place)
             warm = place / "warm"
             _random_file(warm, WARM_BYTES)
             _one_file(report, "warm", movers, warm, place / "back")

@@ -113,16 +113,24 @@ class PfsUploadBody(TypedDict):
     source: NotRequired[str]
 
 
+class PfsHandover(TypedDict):
+    """Where a client on the same machine hands over its open file, and what it says there."""
+
+    socket: str
+    ticket: str
+
+
 class PfsUpload(TypedDict):
     """`received` rows are [index, digest], `begun` rows [index, how many bytes from the leaf's
     beginning are there]; `base` the leaves of the file that is there now; `checks`: it can answer
-    with them."""
+    with them; `handover`: for who is on the same machine."""
 
     id: str
     received: list[tuple[int, str]]
     begun: list[tuple[int, int]]
     base: list[str] | None
     checks: bool
+    handover: PfsHandover | None
 
 
 class PfsLeaves(TypedDict):

@@ -30,6 +30,7 @@ HANDLERS: Mapping[str, Handler] = {
     "begin_upload": uploading.begin_upload,
     "uploads": uploading.uploads,
     "put_leaves": uploading.put_leaves,
+    "take_leaves": uploading.take_leaves,
     "abandon_upload": uploading.abandon_upload,
     "reuse_leaves": uploading.reuse_leaves,
     "commit_upload": uploading.commit_upload,

@@ -69,6 +69,14 @@ class Link:
         self.is_registered = False
         self.is_agreed = True  # False until TLS is
 
+    @property
+    def is_here(self) -> bool:
+        """Whether the other end is on this machine."""
+        try:
+            return windows.is_here(self.sock.getsockname()[0], self.sock.getpeername()[0])
+        except OSError:
+            return False
+
     def fileno(self) -> int:
         return self.sock.fileno()
 

@@ -4,6 +4,7 @@
     moving   eight               requests and the bytes of transfers
     slow     eight               syncs, digests of stored files, whole trees
     asking   four                questions to the cloud server
+    desk     one                 files that clients on this machine hand over
 
 SIGTERM: no new connection, requests in hand have three seconds, what is then still being sent is
 cut as a lost connection would cut it (uploads keep their leaves), the store closes. A second signal
@@ -31,6 +32,7 @@ from paddlecloud.core.errors import Conflict, InvalidInput
 from paddlecloud.pfs.serving import adopting
 from paddlecloud.pfs.serving.callers import Callers
 from paddlecloud.pfs.serving.handlers import HANDLERS
+from paddlecloud.pfs.serving.handovers import Desk
 from paddlecloud.pfs.serving.links import Link
 from paddlecloud.pfs.serving.polling import Poller
 from paddlecloud.pfs.serving.service import Service
@@ -79,10 +81,12 @@ def _serve(
     callers = Callers(
         settings.server_url, relay_secret=settings.relay_secret, server_ca=settings.server_ca
     )
+    desk = Desk(os.stat(store.places.hidden).st_dev)
     service = Service(
         store,
         callers,
         HANDLERS,
+        desk,
         max_requests_per_account=settings.max_requests_per_account,
         max_file_bytes=settings.max_file_bytes,
     )
@@ -101,6 +105,8 @@ def _serve(
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
     for pool in pools:
         pool.start()
+    if settings.hands_over:
+        desk.start()
     thread = threading.Thread(target=poller.run, name="poller", daemon=True)
     thread.start()
     listener.listen(_BACKLOG)

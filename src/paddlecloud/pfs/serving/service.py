@@ -17,6 +17,7 @@ from paddlecloud.pfs.page_cache import Readings
 from paddlecloud.pfs.serving import table
 from paddlecloud.pfs.serving.callers import Callers, InHand
 from paddlecloud.pfs.serving.exchanges import Exchange, Waiting
+from paddlecloud.pfs.serving.handovers import Desk
 from paddlecloud.pfs.serving.heads import Head, HeadTooLarge, decode_segment, parse_head
 from paddlecloud.pfs.serving.links import Cut
 from paddlecloud.pfs.serving.polling import Poller
@@ -50,6 +51,7 @@ class Service:
         store: Store,
         callers: Callers,
         handlers: Mapping[str, Handler],
+        desk: Desk,
         *,
         max_requests_per_account: int,
         max_file_bytes: int,
@@ -61,6 +63,7 @@ class Service:
         self._legacy = self._make_legacy() if has_drafts else None
         self.max_file_bytes = max_file_bytes
         self.readings = Readings()
+        self.desk = desk
         self._spill_folder = str(store.places.hidden)
         self._callers = callers
         self._in_hand = InHand(max_requests_per_account)

@@ -34,6 +34,7 @@ class Settings:
     listen_fd: int | None = None  # an inherited socket, instead of host and port
     parent_pid: int | None = None  # end when this process does
     syncs: bool = True
+    hands_over: bool = True  # take files from clients on this machine instead of their bytes
     max_connections: int = 4096
     max_requests_per_account: int = 1024
     max_file_bytes: int = _MAX_FILE_BYTES
@@ -73,6 +74,7 @@ def parse(argv: Sequence[str] | None, environment: Mapping[str, str]) -> Setting
         listen_fd=_whole(given["listen_fd"], "--listen-fd"),
         parent_pid=_whole(given["parent"], "--parent"),
         syncs=not (given["no_sync"] or environment.get("PADDLECLOUD_PFS_NO_SYNC") == "1"),
+        hands_over=environment.get("PADDLECLOUD_PFS_HANDOVER") != "0",
         max_connections=_count(environment, "PADDLECLOUD_PFS_MAX_CONNECTIONS", 4096),
         max_requests_per_account=_count(environment, "PADDLECLOUD_PFS_MAX_REQUESTS", 1024),
         max_file_bytes=_count(environment, "PADDLECLOUD_MAX_FILE_BYTES", _MAX_FILE_BYTES),

@@ -179,6 +179,17 @@ V2 = (
         answers={200: pfs_shapes.PfsLeaves},
     ),
     Row(
+        "POST",
+        routes.PFS_UPLOAD_TAKE,
+        "take_leaves",
+        "Read some of an upload's leaves from the file that was handed over",
+        (
+            Param("offset", int, "where they begin; a multiple of 4 MiB", 0, 0, is_needed=True),
+            Param("length", int, "how many bytes", 0, 0, is_needed=True),
+        ),
+        answers={200: pfs_shapes.PfsLeaves},
+    ),
+    Row(
         "DELETE",
         routes.PFS_UPLOAD,
         "abandon_upload",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
-from paddlecloud.core.errors import InvalidInput
+from paddlecloud.core.errors import Conflict, InvalidInput
 from paddlecloud.pfs.serving.exchanges import Exchange, Waiting
 from paddlecloud.pfs.serving.heads import LengthRequired
 from paddlecloud.pfs.shapes import UploadWish
@@ -42,7 +43,8 @@ def begin_upload(service: Service, exchange: Exchange) -> Waiting:
     )
     yield service.slow  # the first of an account counts its files
     upload = service.store.begin_upload(exchange.owner, wish)
-    yield from exchange.answer_json(upload.to_json())
+    offer = service.desk.offer(upload.id, upload.size_bytes) if exchange.link.is_here else None
+    yield from exchange.answer_json({**upload.to_json(), "handover": offer})
 
 
 def put_leaves(service: Service, exchange: Exchange) -> Waiting:
@@ -63,6 +65,28 @@ def put_leaves(service: Service, exchange: Exchange) -> Waiting:
     if exchange.params["checks"]:
         answer["checks"] = [check.hex() for check in receiver.checks]
     yield from exchange.answer_json(answer)
+
+
+def take_leaves(service: Service, exchange: Exchange) -> Waiting:
+    offset, length = exchange.params["offset"], exchange.params["length"]
+    yield service.slow
+    upload = service.store.upload(exchange.owner, exchange.head.segments["id"])
+    fd = service.desk.open(upload.id)
+    if fd is None:
+        raise Conflict("no file was handed over for this upload", hint="send its bytes")
+    try:
+        receiver = upload.receive(offset, length)
+        try:
+            yield service.moving
+            passing = service.readings.begin(fd, offset, length)
+            yield from exchange.read_file(fd, offset, length, receiver.write, passing)
+            leaves = receiver.finish()
+        except BaseException:
+            receiver.cut()
+            raise
+    finally:
+        os.close(fd)
+    yield from exchange.answer_json({"leaves": [leaf.hex() for leaf in leaves]})
 
 
 def reuse_leaves(service: Service, exchange: Exchange) -> Waiting:

@@ -1,5 +1,8 @@
 """Sending one large file, leaf by leaf, on one or several connections.
 
+A server on this machine is given the open file and reads it itself. Otherwise, or where it cannot,
+the bytes are sent.
+
 It promises: every byte is checked in the pass that sends it, and counts as sent only when the
 server's check of what arrived is the same (XXH3; the digest it tells is then that of the leaf. An
 older server has digests only); a leaf that arrives as something else is sent once
@@ -18,6 +21,7 @@ from paddlecloud.core.errors import Conflict, NotFound, PaddleCloudError, error_
 from paddlecloud.sdk.http import query
 from paddlecloud.sdk.transfers.connections import Lane
 from paddlecloud.sdk.transfers.digest_cache import split_leaves
+from paddlecloud.sdk.transfers.handing_over import hand_over
 from paddlecloud.sdk.transfers.local_files import (
     Changed,
     LocalFault,
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
 
 SPLIT_BYTES = 64 << 20  # from here on two connections send one file
 SETTLE_S = 0.25
+TAKEN_LEAVES = 16  # at a time, of a file the server reads itself: so often progress is shown
 COMMITS = 3  # a server that keeps asking for more is not believed
 
 Runner = Callable[[Iterable[Task]], None]
@@ -100,6 +105,7 @@ class LargeUpload:
         self._sent_bytes = 0
         self._is_unsure = False  # the answer to a commit was lost
         self._faults: list[Exception] = []
+        self._handed: socket.socket | None = None  # while the server reads the file itself
         self.is_settled = False  # its digests may be remembered
         self.was_told = False  # digests are the server's word
 
@@ -110,6 +116,12 @@ class LargeUpload:
     def send(self, lane: Lane, run: Runner, most_leaves: int | None) -> int:
         """Until the file is stored; how many bytes travelled for it."""
         self.is_settled = is_settled(self._file)
+        try:
+            return self._send(lane, run, most_leaves)
+        finally:
+            self._let_go()
+
+    def _send(self, lane: Lane, run: Runner, most_leaves: int | None) -> int:
         patience = self._session.patience()
         commits = 0
         while True:
@@ -154,6 +166,9 @@ class LargeUpload:
             received = {int(index): str(digest) for index, digest in answer["received"]}
         self._id = str(answer["id"])
         self._checks = [None] * len(self._leaves) if answer.get("checks") else None
+        self._let_go()  # to a server that is no more
+        if self._session.plane.is_here:
+            self._handed = hand_over(answer.get("handover"), self._file)
         mine = [index for index in range(len(self._leaves)) if index in received]
         hash_leaves(self._file, mine, lane.view, self._leaves)
         there = {index for index, digest in received.items() if self._is_mine(index, digest)}
@@ -202,7 +217,12 @@ class LargeUpload:
         self._arrived = set(there)
 
     def _tasks(self, needed: Sequence[int], most_leaves: int | None) -> list[Task]:
-        ways = self._session.ways if self._file.size_bytes >= SPLIT_BYTES else 1
+        is_handed = self._handed is not None
+        ways = 1
+        if self._file.size_bytes >= SPLIT_BYTES:
+            ways = self._session.ways(1 if is_handed else 2)
+        if is_handed:
+            most_leaves = min(most_leaves or TAKEN_LEAVES, TAKEN_LEAVES)
 
         def task(share: list[tuple[int, int]]) -> Task:
             def send(lane: Lane) -> None:
@@ -218,7 +238,7 @@ class LargeUpload:
     def _send_share(self, lane: Lane, share: list[tuple[int, int]]) -> None:
         wrong: list[int] = []
         for first, end in share:
-            wrong += self._put(lane, first, end)
+            wrong += self._take(lane, first, end) if self._handed else self._put(lane, first, end)
         for index in wrong:
             if index in self._resent or self._put(lane, index, index + 1):
                 raise _corrupted(self._wish, f"part {index} arrived changed, twice")
@@ -267,6 +287,32 @@ class LargeUpload:
             self._arrived.update(right)
         kept = set(right)
         return [index for index in range(first, end) if index not in kept]
+
+    def _take(self, lane: Lane, first: int, end: int) -> list[int]:
+        """Have the server read these leaves; where it cannot, they are sent."""
+        skip = self._go_on(first, end)
+        offset = first * LEAF_BYTES + skip
+        length = min(end * LEAF_BYTES, self._file.size_bytes) - offset
+        asked = query({"offset": str(offset), "length": str(length)})
+        try:
+            answer = lane.call("POST", routes.fill(routes.PFS_UPLOAD_TAKE, id=self._id) + asked)
+        except Conflict:
+            self._session.lost(skip)
+            self._let_go()
+            return self._put(lane, first, end)
+        for index, digest in enumerate(answer["leaves"], first):
+            self._leaves[index] = bytes.fromhex(digest)
+        self.was_told = True
+        self._session.moved(length)
+        self._sent_bytes += length
+        self._arrived.update(range(first, end))
+        return []
+
+    def _let_go(self) -> None:
+        """The file is this program's alone again."""
+        handed, self._handed = self._handed, None
+        if handed is not None:
+            handed.close()
 
     def _learn(self, first: int, checks: list[bytes | None], answer: Any) -> None:
         """The digests of leaves that arrived as they are here; of the others none is known."""

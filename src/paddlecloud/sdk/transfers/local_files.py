@@ -116,7 +116,7 @@ def _fill(descriptor: int, view: memoryview) -> int:
 
 
 @contextmanager
-def _opened(file: Found) -> Iterator[tuple[FileIO, os.stat_result]]:
+def opened_as_found(file: Found) -> Iterator[tuple[FileIO, os.stat_result]]:
     """The file that was found, with its state; `Changed` when it is another by now."""
     try:
         with open(file.path, "rb", buffering=0) as opened:
@@ -140,7 +140,7 @@ def check_unchanged(file: Found) -> None:
 
 def is_settled(file: Found) -> bool:
     """Whether the digest of what is read after this may be remembered; see `settling`."""
-    with _opened(file) as (opened, info):
+    with opened_as_found(file) as (opened, info):
         return settling.is_settled(opened.fileno(), info)
 
 
@@ -160,7 +160,7 @@ def leaf_pieces(
     """
     start = at = first * LEAF_BYTES
     length = min(end * LEAF_BYTES, file.size_bytes) - start
-    with _opened(file) as (opened, _):
+    with opened_as_found(file) as (opened, _):
         passing = page_cache.reading(opened.fileno(), start, length, file.size_bytes)
         for piece in _pieces(opened, file.size_bytes, (first, end), view, leaves, new_hash):
             given = piece[max(0, start + skip - at) :]
@@ -215,7 +215,7 @@ class Hashed(NamedTuple):
 def hash_file(file: Found, view: memoryview) -> Hashed:
     """For what must be known before anything is sent."""
     leaves: list[bytes | None] = [None] * leaf_count(file.size_bytes)
-    with _opened(file) as (opened, info):
+    with opened_as_found(file) as (opened, info):
         is_settled = settling.is_settled(opened.fileno(), info)
         for _ in _pieces(opened, file.size_bytes, (0, len(leaves)), view, leaves):
             pass

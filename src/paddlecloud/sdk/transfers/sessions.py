@@ -85,16 +85,15 @@ class Session:
         self._lanes: list[Lane] = []
         self.remote = Remote(self.lane, self.persist)
 
-    @property
-    def ways(self) -> int:
+    def ways(self, busy_ends: int = 2) -> int:
         """On how many connections one file is sent.
 
-        One keeps a processor at this end half busy and one at the other wholly. On one machine a
-        second one pays only where there are more: with two it is not faster and costs a tenth more.
+        Each keeps a processor busy at this end and one at the other. On one machine a second one
+        pays only where there are more: with two it is not faster and costs a tenth more.
         """
         if not self.plane.is_here:
             return self.connections
-        return max(1, min(self.connections, processors() // 2))
+        return max(1, min(self.connections, processors() // busy_ends))
 
     # --- telling ---------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ def test_two_ends_on_one_machine_share_its_processors(
 ) -> None:
     monkeypatch.setattr(sessions, "processors", lambda: processors)
     plane = SimpleNamespace(is_here=is_here)
-    assert Session(plane, connections=connections).ways == ways  # type: ignore[arg-type]
+    assert Session(plane, connections=connections).ways() == ways  # type: ignore[arg-type]
 
 
 def test_knows_how_many_processors_it_may_use(monkeypatch: pytest.MonkeyPatch) -> None:

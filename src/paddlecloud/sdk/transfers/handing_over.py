@@ -1,0 +1,41 @@
+"""Giving the file service on this machine an open file, instead of its bytes.
+
+It promises: `hand_over` either gives the file as it was found, or nothing; then the bytes are sent.
+The service may read the file until `close`. Called by `large_uploads`.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+
+from paddlecloud.sdk.transfers.local_files import opened_as_found
+from paddlecloud.sdk.transfers.walking import Found
+from paddlecloud.wire import handovers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_ANSWER_WITHIN_S = 5.0
+
+
+def hand_over(offer: Mapping[str, Any] | None, file: Found) -> socket.socket | None:
+    """The connection that keeps it handed over; None where that cannot be."""
+    if not offer or not hasattr(socket, "send_fds"):
+        return None
+    name = str(offer["socket"])
+    if not handovers.is_socket_name(name):
+        return None
+    with opened_as_found(file) as (source, _):
+        link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            link.settimeout(_ANSWER_WITHIN_S)
+            link.connect("\0" + name)
+            socket.send_fds(link, [str(offer["ticket"]).encode()], [source.fileno()])
+            if link.recv(len(handovers.TAKEN)) == handovers.TAKEN:
+                return link
+        except OSError:  # another machine, or another world on this one
+            pass
+        link.close()
+        return None
