@@ -20,6 +20,7 @@ from _children import cpu_s, end, free_port, wait_for_port
 from _report import CannotMeasure
 
 START_S = 10.0
+CHILD_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,20 @@ class Peer:
             self._daemon.wait()
 
     def _servers(self) -> list[int]:
-        return [] if self._daemon is None else [self._daemon.pid]
+        """One process; its children serve a client each, and count with it when they have ended."""
+        if self._daemon is None:
+            return []
+        ends_at_s = time.monotonic() + CHILD_S
+        while self._children():
+            if time.monotonic() > ends_at_s:
+                raise CannotMeasure(f"{self.name} goes on although its client has ended")
+            time.sleep(0.005)
+        return [self._daemon.pid]
+
+    def _children(self) -> list[int]:
+        assert self._daemon is not None
+        children = Path(f"/proc/{self._daemon.pid}/task/{self._daemon.pid}/children")
+        return [int(pid) for pid in children.read_text().split()]
 
     def put(self, source: Path, name: str) -> Timed:
         return timed(self.put_command(source, name), self._servers, dict(os.environ))
@@ -204,10 +218,7 @@ class Nginx(Peer):
         return [program("nginx"), "-c", str(config), "-p", str(self.folder)]
 
     def _servers(self) -> list[int]:
-        if self._daemon is None:
-            return []
-        children = Path(f"/proc/{self._daemon.pid}/task/{self._daemon.pid}/children")
-        return [self._daemon.pid, *(int(pid) for pid in children.read_text().split())]
+        return [] if self._daemon is None else [self._daemon.pid, *self._children()]
 
     def put_command(self, source: Path, name: str) -> list[str]:
         url = f"http://127.0.0.1:{self.port}/{name}"

@@ -158,6 +158,42 @@ def test_a_large_package_is_copied_after_a_kill_of_the_server(
     assert {path.name for path in folder.iterdir()} == {*many, "output"}
 
 
+def test_a_kill_stops_the_copying_of_a_large_package(
+    make_server: Callable[..., Running], many: dict[str, bytes]
+) -> None:
+    server = make_server().start()
+    user, last = server.admin, max(many)
+    large, small = user.upload(many), user.upload(HELLO)
+    with _held_up(server, many["f7"]):
+        assert _submit(user, "large", large).status == 201
+        _until(lambda: (_folder(server, user, "large") / "f6").exists())
+        assert user.post("/api/v2/jobs/large/cancel").status == 202
+        assert _submit(user, "small", small).status == 201
+        user.wait("small")  # orders are carried out one after the other: the kill is, too
+    job = user.wait("large")
+    assert (job["phase"], job["reason"]) == ("Killed", f"killed by {_name(user)}")
+    assert not (_folder(server, user, "large") / last).exists()
+    assert user.post("/api/v2/jobs/large/rerun").status == 201
+    assert user.wait("large")["phase"] == "Succeeded"
+    assert (_folder(server, user, "large") / last).exists()
+
+
+def test_a_job_whose_large_package_waits_for_others_is_killed_at_once(
+    make_server: Callable[..., Running], many: dict[str, bytes]
+) -> None:
+    server = make_server().start()
+    user = server.admin
+    digest = user.upload(many)
+    with _held_up(server, many["f7"]):
+        for name in ("first", "second", "third"):
+            assert _submit(user, name, digest).status == 201
+        for name in ("first", "second"):
+            _until(lambda name=name: (_folder(server, user, name) / "f6").exists())
+        assert user.post("/api/v2/jobs/third/cancel").status == 202
+        assert user.wait("third")["phase"] == "Killed"
+    assert not (_folder(server, user, "third") / "f0").exists()
+
+
 def test_a_large_package_that_cannot_be_copied_fails_its_job(
     make_server: Callable[..., Running], many: dict[str, bytes]
 ) -> None:

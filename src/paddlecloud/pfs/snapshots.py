@@ -13,7 +13,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from paddlecloud.core.errors import Conflict, InvalidInput, NotFound
@@ -34,6 +34,10 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_LIST_BYTES = 256 << 20
+
+
+class NoLongerWanted(Exception):
+    """Whoever wanted the files of a snapshot has changed their mind."""
 
 
 class Snapshots:
@@ -132,9 +136,19 @@ class Snapshots:
         return lists.decode(text)
 
     def materialise(
-        self, account_id: int, digest: str, tree: Tree, parts: Parts, *, verify: bool = True
+        self,
+        account_id: int,
+        digest: str,
+        tree: Tree,
+        parts: Parts,
+        *,
+        verify: bool = True,
+        is_wanted: Callable[[], bool] = lambda: True,
     ) -> lists.Snapshot:
-        """Write the files of a snapshot below `parts`. Doing it twice gives the same files."""
+        """Write the files of a snapshot below `parts`. Doing it twice gives the same files.
+
+        `is_wanted` is asked before each; `NoLongerWanted` when it says no.
+        """
         snapshot = self.get(account_id, digest)
         blobs = os.open(self._places.hidden / "blobs" / str(account_id), _FOLDER)
         try:
@@ -143,6 +157,8 @@ class Snapshots:
                 for path in snapshot.dirs:
                     dirs.open((*parts, *path.split("/")), create=True)
                 for file in snapshot.files:
+                    if not is_wanted():
+                        raise NoLongerWanted
                     self._materialise(blobs, file, tree, dirs, tuple(parts), verify)
         finally:
             os.close(blobs)

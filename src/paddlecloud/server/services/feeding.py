@@ -45,6 +45,18 @@ _RETRY_CAP_S = 30.0
 _COPIERS = 2  # large packages at a time
 
 
+class _Copying:
+    """A large package on its way into the folder of its job."""
+
+    def __init__(self) -> None:
+        self.is_begun = False
+        self.is_wanted = True
+
+    def run(self, job: Job) -> bool:
+        self.is_begun = True
+        return self.is_wanted and workspaces.prepare(job, lambda: self.is_wanted)
+
+
 class Feeder:
     """A queue of job ids and one daemon thread."""
 
@@ -57,7 +69,7 @@ class Feeder:
         self._told: set[tuple[str, int]] = set()  # runs this process has put
         self._thread = threading.Thread(target=self._work, name="feeder", daemon=True)
         self._copiers = Pool("copying", _COPIERS)
-        self._copying: set[str] = set()  # jobs whose large package is being copied
+        self._copying: dict[str, _Copying] = {}  # jobs whose large package is being copied
 
     def start(self) -> None:
         """Look at every job that may owe the engine something, then serve the queue."""
@@ -116,7 +128,7 @@ class Feeder:
             return
         engine = here().engines.engine(job.cluster)
         if job.live and not job.prepared and not self._prepare(job):
-            return  # it has been failed, with the reason, or is looked at again
+            return  # it has been ended, with the reason, or is looked at again
         if job.live and (job.id, job.run) not in self._told:
             self._put(engine, job)
         if job.live and job.cancel_asked:
@@ -136,16 +148,19 @@ class Feeder:
         """Whether its folder is filled now."""
         if not packages.is_large(job.account_id, job.package_digest):
             return workspaces.prepare(job)
+        if job.cancel_asked:
+            self._end_before_it_began(job)
+            return False
         size = packages.size_in_words(job.account_id, job.package_digest)
         with self._ready:
             if job.id in self._copying:
                 return False
-            self._copying.add(job.id)
+            copying = self._copying[job.id] = _Copying()
         _say_why_it_waits(job.id, f"its package is being copied ({size})")
 
         def done(_: bool, error: BaseException | None) -> None:
             with self._ready:
-                self._copying.discard(job.id)
+                del self._copying[job.id]
             if error is None:
                 self.look_at(job.id)
             else:
@@ -153,8 +168,18 @@ class Feeder:
                 forget_broken_connection()
                 self._again(job.id)
 
-        self._copiers.submit(workspaces.prepare, (job,), done)
+        self._copiers.submit(copying.run, (job,), done)
         return False
+
+    def _end_before_it_began(self, job: Job) -> None:
+        """Killed before the engine was told of it. Whoever fills its folder stops first, as the
+        next job may have the same one."""
+        with self._ready:
+            copying = self._copying.get(job.id)
+            if copying is not None:
+                copying.is_wanted = False
+        if copying is None or not copying.is_begun:
+            mirroring.record_end(job, Phase.KILLED, job.cancel_asked)
 
     def _put(self, engine: Engine, job: Job) -> None:
         try:

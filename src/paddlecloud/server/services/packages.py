@@ -12,6 +12,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,11 +117,17 @@ def size_in_words(account_id: int, digest: str) -> str:
     return f"{files:,} files, {size_bytes / 1e6:,.0f} MB"
 
 
-def fill(account_id: int, digest: str, tree: Tree, parts: tuple[str, ...]) -> None:
+def fill(
+    account_id: int,
+    digest: str,
+    tree: Tree,
+    parts: tuple[str, ...],
+    is_wanted: Callable[[], bool],
+) -> None:
     """Write its files below `parts`; every byte is compared with its digest on the way."""
     if not _snapshot_path(account_id, digest).exists():
         raise NotFound("its package is no longer kept", hint="submit it again")
-    _snapshots().materialise(account_id, digest, tree, parts)
+    _snapshots().materialise(account_id, digest, tree, parts, is_wanted=is_wanted)
 
 
 # --- forgetting ------------------------------------------------------------------------------

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 
 import msgspec
 
 from paddlecloud.core.errors import PaddleCloudError
 from paddlecloud.core.phases import Phase
 from paddlecloud.pfs.diskstore import Tree
+from paddlecloud.pfs.snapshots import NoLongerWanted
 from paddlecloud.server.database import writing
 from paddlecloud.server.exchange import encode
 from paddlecloud.server.jobs.models import Job, Run
@@ -30,14 +32,17 @@ _lock = threading.Lock()
 _busy: set[str] = set()  # jobs a request thread is preparing right now
 
 
-def prepare(job: Job) -> bool:
-    """Fill the folder and mark the row. False: it could not be, and the job has been failed."""
+def prepare(job: Job, is_wanted: Callable[[], bool] = lambda: True) -> bool:
+    """Fill the folder and mark the row. False: it could not be, and the job has been failed, or
+    it was no longer wanted."""
     with _lock:
         if job.id in _busy:
             return False  # whoever is at it tells the feeder when it is done
         _busy.add(job.id)
     try:
-        _fill(job)
+        _fill(job, is_wanted)
+    except NoLongerWanted:
+        return False
     except (OSError, PaddleCloudError) as error:
         log.warning("the folder of %s could not be filled: %s", job.id, error)
         mirroring.record_end(job, Phase.FAILED, f"its folder could not be filled: {_words(error)}")
@@ -57,7 +62,7 @@ def _words(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def _fill(job: Job) -> None:
+def _fill(job: Job, is_wanted: Callable[[], bool]) -> None:
     if not job.package:
         return  # its pods work where their templates say
     path = PfsPath.parse(job.package)
@@ -65,7 +70,7 @@ def _fill(job: Job) -> None:
     tree = locating.tree_of(account.pk, account.username, path)
     if job.package_digest:
         _put_aside(tree, path, job)
-        packages.fill(account.pk, job.package_digest, tree, path.parts)
+        packages.fill(account.pk, job.package_digest, tree, path.parts, is_wanted)
     if path.area != PUBLIC:
         tree.make_directory([*path.parts, OUTPUT])
 
