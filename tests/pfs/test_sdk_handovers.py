@@ -137,12 +137,15 @@ def test_a_killed_service_is_handed_the_file_again(
 ) -> None:
     size_bytes = 200 << 20
     data = make(tmp_path / "f", size_bytes, 6)
-    is_killed = threading.Event()
+    is_killed, progress = threading.Event(), 0
 
     def kill_in_the_middle(event: Event) -> None:
-        if isinstance(event, Moved) and not is_killed.is_set():
-            os.kill(service.pid, signal.SIGKILL)
-            is_killed.set()
+        nonlocal progress
+        if isinstance(event, Moved):
+            progress += event.n_bytes
+            if not is_killed.is_set():
+                os.kill(service.pid, signal.SIGKILL)
+                is_killed.set()
 
     monkeypatch.setattr(large_uploads, "leaf_pieces", None)  # no byte is sent
     files = service.client().files
@@ -152,7 +155,8 @@ def test_a_killed_service_is_handed_the_file_again(
         assert is_killed.wait(60)
         service.stop(hard=True)
         service.start()
-        check(going.result(60))
+        summary = check(going.result(60))
+    assert (progress, summary.same_bytes) == (size_bytes, 0)
     assert service.stored(f"{tmp_path.name}/f").read_bytes() == data
 
 

@@ -37,7 +37,6 @@ from paddlecloud.wire import routes
 from paddlecloud.wire.digests import (
     LEAF_BYTES,
     combine,
-    is_digest,
     leaf_bytes,
     leaf_check,
     leaf_count,
@@ -238,11 +237,18 @@ class LargeUpload:
     def _send_share(self, lane: Lane, share: list[tuple[int, int]]) -> None:
         wrong: list[int] = []
         for first, end in share:
+            if self._is_in_vain:
+                return
             wrong += self._take(lane, first, end) if self._handed else self._put(lane, first, end)
         for index in wrong:
             if index in self._resent or self._put(lane, index, index + 1):
                 raise _corrupted(self._wish, f"part {index} arrived changed, twice")
             self._resent.add(index)
+
+    @property
+    def _is_in_vain(self) -> bool:
+        """The other half has failed for good."""
+        return bool(self._faults) and not isinstance(self._faults[0], OSError)
 
     def _put(self, lane: Lane, first: int, end: int) -> list[int]:
         """Send these leaves; those that arrived as something else."""
@@ -251,7 +257,6 @@ class LargeUpload:
         offset = first * LEAF_BYTES + skip
         length = min(end * LEAF_BYTES, size_bytes) - offset
         on_the_way = 0
-
         checks = self._checks
         hashes = self._leaves if checks is None else checks
         new_hash = leaf_hash if checks is None else leaf_check
@@ -268,8 +273,8 @@ class LargeUpload:
                 if (skip + on_the_way) % LEAF_BYTES == 0 or on_the_way == length:
                     self._written.add(leaf)
                 session.moved(len(piece))
-                if self._faults and not isinstance(self._faults[0], OSError):
-                    raise Changed  # the other half has failed for good: all is in vain
+                if self._is_in_vain:
+                    raise Changed
 
         asked = {"offset": str(offset)} | ({} if checks is None else {"checks": "1"})
         path = routes.fill(routes.PFS_UPLOAD, id=self._id) + query(asked)
@@ -277,7 +282,7 @@ class LargeUpload:
         try:
             answer = lane.send("PUT", path, pieces, length)
             if checks is not None:
-                self._learn(first, checks, answer)
+                self._learn(first, answer, [check or b"" for check in checks[first:end]])
             told = [str(digest) for digest in answer["leaves"]]
             right = [first + i for i, digest in enumerate(told) if self._is_mine(first + i, digest)]
         finally:
@@ -294,15 +299,16 @@ class LargeUpload:
         offset = first * LEAF_BYTES + skip
         length = min(end * LEAF_BYTES, self._file.size_bytes) - offset
         asked = query({"offset": str(offset), "length": str(length)})
+        self._sent.update(range(first, end))
         try:
             answer = lane.call("POST", routes.fill(routes.PFS_UPLOAD_TAKE, id=self._id) + asked)
-        except Conflict:
+        except BaseException as error:
             self._session.lost(skip)
+            if not isinstance(error, Conflict):
+                raise
             self._let_go()
             return self._put(lane, first, end)
-        for index, digest in enumerate(answer["leaves"], first):
-            self._leaves[index] = bytes.fromhex(digest)
-        self.was_told = True
+        self._learn(first, answer)
         self._session.moved(length)
         self._sent_bytes += length
         self._arrived.update(range(first, end))
@@ -314,14 +320,13 @@ class LargeUpload:
         if handed is not None:
             handed.close()
 
-    def _learn(self, first: int, checks: list[bytes | None], answer: Any) -> None:
-        """The digests of leaves that arrived as they are here; of the others none is known."""
+    def _learn(self, first: int, answer: Any, checks: Sequence[bytes] | None = None) -> None:
+        """The digests of leaves that arrived as they are here: of those with the same checks, or
+        of all where there was no way to go wrong on. Of the others none is known."""
         self.was_told = True
-        pairs = zip(answer["leaves"], answer["checks"], strict=True)
-        for index, (digest, check) in enumerate(pairs, first):
-            mine = checks[index]
-            is_right = mine is not None and mine.hex() == check and is_digest(digest)
-            self._leaves[index] = bytes.fromhex(digest) if is_right else None
+        for at, digest in enumerate(answer["leaves"]):
+            is_right = checks is None or checks[at].hex() == answer["checks"][at]
+            self._leaves[first + at] = bytes.fromhex(digest) if is_right else None
 
     def _go_on(self, first: int, end: int) -> int:
         """How much of the first of these leaves need not be sent. All are under way from now on."""
