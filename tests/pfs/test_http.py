@@ -319,10 +319,10 @@ def test_leaves_nothing_behind_when_clients_vanish(
         # A reset, not a goodbye.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         sock.close()
-    while len(os.listdir(f"/proc/{server.pid}/fd")) > before:
+    parts = server.root / ".paddlefs/parts/1"
+    while len(os.listdir(f"/proc/{server.pid}/fd")) > before or any(parts.glob("batch-*")):
         assert alice.get("/healthz").status == 200
     assert ask(alice, "entry", f"{home}/new").status == 404
-    assert list((server.root / ".paddlefs/parts/1").glob("batch-*")) == []
 
 
 def test_cuts_a_download_whose_file_shrinks_instead_of_padding_it(

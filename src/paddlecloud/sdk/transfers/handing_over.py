@@ -22,20 +22,28 @@ _ANSWER_WITHIN_S = 5.0
 
 def hand_over(offer: Mapping[str, Any] | None, file: Found) -> socket.socket | None:
     """The connection that keeps it handed over; None where that cannot be."""
-    if not offer or not hasattr(socket, "send_fds"):
+    if not offer or not hasattr(socket, "send_fds") or not hasattr(socket, "AF_UNIX"):
         return None
     name = str(offer["socket"])
     if not handovers.is_socket_name(name):
         return None
     with opened_as_found(file) as (source, _):
-        link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            link.settimeout(_ANSWER_WITHIN_S)
-            link.connect("\0" + name)
-            socket.send_fds(link, [str(offer["ticket"]).encode()], [source.fileno()])
-            if link.recv(len(handovers.TAKEN)) == handovers.TAKEN:
-                return link
+            return _give(source.fileno(), name, str(offer["ticket"]))
         except OSError:  # another machine, or another world on this one
-            pass
+            return None
+
+
+def _give(descriptor: int, name: str, ticket: str) -> socket.socket | None:
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        link.settimeout(_ANSWER_WITHIN_S)
+        link.connect("\0" + name)
+        socket.send_fds(link, [ticket.encode()], [descriptor])
+        if link.recv(len(handovers.TAKEN)) == handovers.TAKEN:
+            return link
+    except BaseException:
         link.close()
-        return None
+        raise
+    link.close()
+    return None
