@@ -84,7 +84,10 @@ def cpu_s(pids: list[int]) -> float:
     """CPU seconds these processes and their reaped children have used."""
     ticks = 0
     for pid in pids:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except FileNotFoundError:
+            continue  # it has ended since
         ticks += sum(int(field) for field in fields[11:15])
     return ticks / _TICKS_PER_S
 

@@ -358,6 +358,22 @@ def test_a_server_whose_checks_are_others_is_not_believed(
     assert not service.stored(f"{tmp_path.name}/f").exists()
 
 
+@pytest.mark.parametrize("digest", ["ab" * 28, "not hex" * 9, "AB" * 32])
+def test_a_digest_that_is_none_is_not_believed(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digest: str
+) -> None:
+    make(tmp_path / "f", SIZE_BYTES, 13)
+    send = Lane.send
+
+    def told(*args: Any, **more: Any) -> Any:
+        answer = send(*args, **more)
+        return {**answer, "leaves": [digest for _ in answer["leaves"]]}
+
+    monkeypatch.setattr(Lane, "send", told)
+    [(_, error)] = client.files.copy([str(tmp_path / "f")], target_of(tmp_path) + "/").failures
+    assert "damaged on the way" in error.message
+
+
 def test_bit_rot_at_rest_is_told_from_damage_on_the_way(
     client: Client, service: Service, proxy: ChaosProxy, tmp_path: Path
 ) -> None:

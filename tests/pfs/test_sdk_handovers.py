@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,9 @@ from paddlecloud.sdk import Client
 from paddlecloud.sdk.transfers import handing_over, large_uploads
 from paddlecloud.sdk.transfers.connections import Lane
 from paddlecloud.sdk.transfers.events import Event, Moved
+from paddlecloud.sdk.transfers.local_files import leaf_pieces
 from paddlecloud.testing.chaos_proxy import ChaosProxy
+from paddlecloud.wire import handovers
 from paddlecloud.wire.digests import LEAF_BYTES
 from tests.pfs.calls import PFS, begin
 from tests.pfs.running import Caller
@@ -111,6 +114,45 @@ def test_where_it_cannot_be_handed_over_it_is_sent(
     assert proxy.sent["up"] > SIZE_BYTES
 
 
+def test_nothing_is_given_to_another_user(
+    client: Client,
+    service: Service,
+    proxy: ChaosProxy,
+    tmp_path: Path,
+    place: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who may only have taken the name where the service is not."""
+    data = make(tmp_path / "f", SIZE_BYTES, 11)
+    monkeypatch.setattr(handovers, "user_of", lambda credentials: os.getuid() + 1)
+    monkeypatch.setattr(socket, "send_fds", None)
+    check(client.files.copy([str(tmp_path / "f")], f"{place}/"))
+    assert service.stored(f"{tmp_path.name}/f").read_bytes() == data
+    assert proxy.sent["up"] > SIZE_BYTES
+
+
+def test_the_beginning_of_a_leaf_that_was_cut_is_not_believed(
+    client: Client, service: Service, tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = make(tmp_path / "f", SIZE_BYTES, 12)
+
+    def damaged_and_cut(*args: Any, **more: Any) -> Iterator[memoryview]:
+        for number, piece in enumerate(leaf_pieces(*args, **more)):
+            yield memoryview(bytes(len(piece)))
+            if number == 2:
+                raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(large_uploads, "hand_over", lambda told, file: None)
+        patched.setattr(large_uploads, "leaf_pieces", damaged_and_cut)
+        with pytest.raises(KeyboardInterrupt):
+            client.files.copy([str(tmp_path / "f")], f"{place}/")
+    [row] = client.files.uploads()
+    assert 0 < row["received_bytes"] < LEAF_BYTES
+    check(client.files.copy([str(tmp_path / "f")], f"{place}/"))
+    assert service.stored(f"{tmp_path.name}/f").read_bytes() == data
+
+
 def test_what_the_service_lost_is_sent(
     client: Client,
     service: Service,
@@ -156,7 +198,7 @@ def test_a_killed_service_is_handed_the_file_again(
         service.stop(hard=True)
         service.start()
         summary = check(going.result(60))
-    assert (progress, summary.same_bytes) == (size_bytes, 0)
+    assert (progress, summary.sent_bytes, summary.same_bytes) == (size_bytes, size_bytes, 0)
     assert service.stored(f"{tmp_path.name}/f").read_bytes() == data
 
 
@@ -223,6 +265,15 @@ def test_nobody_takes_for_another(alice: Caller, server: Any, home: str) -> None
 def test_says_which_part_is_missing(alice: Caller, home: str, query: str) -> None:
     upload = begin(alice, f"{home}/f", b"12345")
     assert alice.post(f"{PFS}/uploads/{upload['id']}/take?{query}").status == 400
+
+
+def test_takes_no_more_than_it_would_let_go_of_soon(alice: Caller, home: str) -> None:
+    body = {"path": f"{home}/f", "size": 200 << 20, "source": "test"}
+    upload = alice.post(f"{PFS}/uploads", body).json["id"]
+    path = f"{PFS}/uploads/{upload}/take?offset=0&length="
+    assert alice.post(f"{path}{64 << 20}").status == 409
+    refused = alice.post(f"{path}{(64 << 20) + 1}")
+    assert (refused.status, refused.json["field"]) == (400, "length")
 
 
 def test_offers_nothing_when_told_not_to(

@@ -279,13 +279,13 @@ class Connection:
             if hasattr(socket, "TCP_NOTSENT_LOWAT"):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
             if sys.platform == "linux":
-                if self.is_here:
-                    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, windows.UNPACED)
                 info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, windows.TCP_INFO_BYTES)
                 if windows.is_near(info):
                     # The first keeps the kernel from growing the second on its own.
                     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size_bytes)
                     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, size_bytes)
+                if self.is_here:
+                    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, windows.UNPACED)
         except OSError:
             pass
 

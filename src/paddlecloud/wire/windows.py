@@ -14,7 +14,7 @@ WINDOW_BYTES = 1 << 20  # enough for 1 GB/s at the longest round trip that is ne
 _RTT_AT = 68  # in Linux' struct tcp_info: the round trip in microseconds, 32 bits
 TCP_INFO_BYTES = _RTT_AT + 4
 NEAR_US = 1000
-UNPACED = b"reno"  # allowed to everybody, on every Linux
+UNPACED = b"reno"  # on every Linux, and allowed to everybody unless an administrator forbids it
 
 
 def is_here(own_address: str, other_address: str) -> bool:

@@ -3,20 +3,23 @@
 Whoever shares the machine with the service gives it the open file itself (SCM_RIGHTS), and the
 service reads it: no byte goes through TCP, and the client does nothing.
 
-It promises: only who was told the ticket of an upload hands over its file; it is taken only if it
-is a regular file of that length on the filesystem of the store, so that reading it hangs no longer
-than the store itself would; it is let go when the client leaves or hands over another. One thread,
-which never reads a file. Where there are no such sockets nothing is offered, and bytes are sent.
+It promises: only who was told the ticket of an upload hands over its file, and only a process of
+the service's own user, for whom it may read everything anyway; it is taken only if it is a regular
+file of that length on the filesystem of the store, so that reading it hangs no longer than the
+store itself would; it is let go when the client leaves or hands over another. One thread, which
+never reads a file. Where there are no such sockets nothing is offered, and bytes are sent.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import secrets
 import selectors
 import socket
 import stat
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -27,6 +30,8 @@ from paddlecloud.wire import handovers as words
 MOST_CLIENTS = 64  # the others send bytes
 _MOST_TICKETS = 4096
 _TICKET_WITHIN_S = 5.0
+_NO_DESCRIPTOR_S = 0.1
+_INT_BYTES = 4
 _log = logging.getLogger("paddlecloud.pfs")
 
 
@@ -48,7 +53,7 @@ class Desk:
         self._files: dict[str, int] = {}  # upload → descriptor
         self._clients: dict[int, _Client] = {}
         self._selector = selectors.DefaultSelector()
-        # Without a place in the file system, so nothing is left behind; a name nobody can guess.
+        # Without a place in the file system, so nothing is left behind. No secret: see `wire`.
         self._name = words.socket_name(secrets.token_hex(16))
         self._listener: socket.socket | None = None
 
@@ -107,9 +112,15 @@ class Desk:
         assert self._listener is not None
         try:
             sock, _ = self._listener.accept()
-        except OSError:  # it has gone already, or there is no descriptor for it
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                time.sleep(_NO_DESCRIPTOR_S)  # it is still there the next time
             return
-        if len(self._clients) >= MOST_CLIENTS:
+        credentials = sock.getsockopt(
+            socket.SOL_SOCKET, socket.SO_PEERCRED, words.CREDENTIALS_BYTES
+        )
+        is_own = words.user_of(credentials) == os.getuid()
+        if not is_own or len(self._clients) >= MOST_CLIENTS:
             sock.close()
             return
         sock.setblocking(False)
@@ -119,21 +130,18 @@ class Desk:
 
     def _take(self, client: _Client) -> None:
         try:
-            ticket, fds, _, _ = socket.recv_fds(
-                client.sock, words.TICKET_BYTES, 1, socket.MSG_CMSG_CLOEXEC
-            )
+            ticket, fd = _receive(client.sock)
         except BlockingIOError:
             return
         except OSError:
             self._leave(client)
             return
         with self._lock:
-            upload_id, size_bytes = self._tickets.pop(ticket.decode("latin-1"), ("", 0))
-        taken = fds[0] if upload_id and len(fds) == 1 else -1
-        if taken >= 0 and _is_readable(taken, self._device, size_bytes):
-            self._keep(client, upload_id, taken)
+            upload_id, size_bytes = self._tickets.pop(ticket, ("", 0))
+        if fd is not None and upload_id and _is_readable(fd, self._device, size_bytes):
+            self._keep(client, upload_id, fd)
             return
-        for fd in fds:
+        if fd is not None:
             os.close(fd)
         self._leave(client)
 
@@ -152,13 +160,14 @@ class Desk:
             self._leave(client)
 
     def _leave(self, client: _Client) -> None:
+        if self._clients.pop(client.sock.fileno(), None) is None:
+            return  # it has left
+        self._selector.unregister(client.sock)
+        client.sock.close()
         with self._lock:
             fd = self._files.pop(client.upload_id, None)
         if fd is not None:
             os.close(fd)
-        self._selector.unregister(client.sock)
-        del self._clients[client.sock.fileno()]
-        client.sock.close()
 
     def _sweep(self, now_s: float) -> None:
         for client in list(self._clients.values()):
@@ -166,6 +175,22 @@ class Desk:
                 self._leave(client)
 
 
+def _receive(sock: socket.socket) -> tuple[str, int | None]:
+    """A ticket, and the file that came with it. (`socket.recv_fds` would let children inherit it.)
+    There is room for one: the kernel closes the others."""
+    room = socket.CMSG_LEN(_INT_BYTES)
+    ticket, attached, _, _ = sock.recvmsg(words.TICKET_BYTES, room, socket.MSG_CMSG_CLOEXEC)
+    fds = [
+        int.from_bytes(data[:_INT_BYTES], sys.byteorder)
+        for level, kind, data in attached
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS) and len(data) >= _INT_BYTES
+    ]
+    return ticket.decode("latin-1"), fds[0] if fds else None
+
+
 def _is_readable(fd: int, device: int, size_bytes: int) -> bool:
-    facts = os.fstat(fd)
+    try:
+        facts = os.fstat(fd)
+    except OSError:  # some mounts show their files to nobody else
+        return False
     return stat.S_ISREG(facts.st_mode) and facts.st_dev == device and facts.st_size == size_bytes

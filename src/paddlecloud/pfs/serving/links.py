@@ -25,13 +25,13 @@ WRITE = select.EPOLLOUT
 
 def _keep_little_on_the_way(sock: socket.socket) -> None:
     with suppress(OSError):  # a hint
-        if windows.is_here(sock.getsockname()[0], sock.getpeername()[0]):
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, windows.UNPACED)
         info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, windows.TCP_INFO_BYTES)
         if windows.is_near(info):
             # The first keeps the kernel from growing the second on its own.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, windows.WINDOW_BYTES)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, windows.WINDOW_BYTES)
+        if windows.is_here(sock.getsockname()[0], sock.getpeername()[0]):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, windows.UNPACED)
 
 
 class Cut(Exception):

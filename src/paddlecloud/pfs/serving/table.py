@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from paddlecloud.wire import pfs_shapes, records, routes, shapes_v1
+from paddlecloud.wire import handovers, pfs_shapes, records, routes, shapes_v1
 
 BYTES = "application/octet-stream"
 DOWNLOAD = "application/force-download"
@@ -185,7 +185,7 @@ V2 = (
         "Read some of an upload's leaves from the file that was handed over",
         (
             Param("offset", int, "where they begin; a multiple of 4 MiB", 0, 0, is_needed=True),
-            Param("length", int, "how many bytes", 0, 0, is_needed=True),
+            Param("length", int, "so many bytes", 0, 0, handovers.MOST_BYTES, is_needed=True),
         ),
         answers={200: pfs_shapes.PfsLeaves},
     ),

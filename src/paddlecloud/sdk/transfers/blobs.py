@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from paddlecloud.core.errors import Conflict, PaddleCloudError, error_from_json
 from paddlecloud.sdk.http import query
 from paddlecloud.sdk.transfers.connections import Lane
-from paddlecloud.sdk.transfers.large_uploads import LargeUpload, each_on, fingerprint
-from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, read_small
+from paddlecloud.sdk.transfers.large_uploads import LargeUpload, each_on
+from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, fingerprint, read_small
 from paddlecloud.sdk.transfers.planning import batches, is_small
 from paddlecloud.sdk.transfers.sessions import Session, Task
 from paddlecloud.sdk.transfers.uploading import post_records

@@ -1,12 +1,15 @@
 """Giving the file service on this machine an open file, instead of its bytes.
 
-It promises: `hand_over` either gives the file as it was found, or nothing; then the bytes are sent.
+It promises: `hand_over` either gives the file as it was found, to a process of the same user, or
+nothing; then the bytes are sent.
 The service may read the file until `close`. Called by `large_uploads`.
 """
 
 from __future__ import annotations
 
+import os
 import socket
+import sys
 from collections.abc import Mapping
 
 from paddlecloud.sdk.transfers.local_files import opened_as_found
@@ -22,7 +25,7 @@ _ANSWER_WITHIN_S = 5.0
 
 def hand_over(offer: Mapping[str, Any] | None, file: Found) -> socket.socket | None:
     """The connection that keeps it handed over; None where that cannot be."""
-    if not offer or not hasattr(socket, "send_fds") or not hasattr(socket, "AF_UNIX"):
+    if not offer or sys.platform != "linux" or not hasattr(socket, "AF_UNIX"):
         return None
     name = str(offer["socket"])
     if not handovers.is_socket_name(name):
@@ -39,9 +42,13 @@ def _give(descriptor: int, name: str, ticket: str) -> socket.socket | None:
     try:
         link.settimeout(_ANSWER_WITHIN_S)
         link.connect("\0" + name)
-        socket.send_fds(link, [ticket.encode()], [descriptor])
-        if link.recv(len(handovers.TAKEN)) == handovers.TAKEN:
-            return link
+        credentials = link.getsockopt(
+            socket.SOL_SOCKET, socket.SO_PEERCRED, handovers.CREDENTIALS_BYTES
+        )
+        if handovers.user_of(credentials) == os.getuid():
+            socket.send_fds(link, [ticket.encode()], [descriptor])
+            if link.recv(len(handovers.TAKEN)) == handovers.TAKEN:
+                return link
     except BaseException:
         link.close()
         raise

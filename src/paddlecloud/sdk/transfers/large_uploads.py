@@ -13,7 +13,6 @@ there. `Changed` when the file does not stay the same. Called by `uploading` and
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -33,10 +32,11 @@ from paddlecloud.sdk.transfers.local_files import (
 from paddlecloud.sdk.transfers.planning import shares
 from paddlecloud.sdk.transfers.sessions import Session, Task
 from paddlecloud.sdk.transfers.walking import Found
-from paddlecloud.wire import routes
+from paddlecloud.wire import handovers, routes
 from paddlecloud.wire.digests import (
     LEAF_BYTES,
     combine,
+    is_digest,
     leaf_bytes,
     leaf_check,
     leaf_count,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 SPLIT_BYTES = 64 << 20  # from here on two connections send one file
 SETTLE_S = 0.25
-TAKEN_LEAVES = 16  # at a time, of a file the server reads itself: so often progress is shown
+TAKEN_LEAVES = handovers.MOST_BYTES // LEAF_BYTES
 COMMITS = 3  # a server that keeps asking for more is not believed
 
 Runner = Callable[[Iterable[Task]], None]
@@ -63,15 +63,6 @@ def each_on(lane: Lane) -> Runner:
             task(lane)
 
     return run
-
-
-def fingerprint(file: Found) -> str:
-    """What makes an unfinished upload this file's: the same command finds it again."""
-    facts = (socket.gethostname(), os.path.realpath(file.path), file.inode, file.mtime_ns)
-    # Hashed: where a user keeps files is nobody else's business.
-    whole = leaf_hash()
-    whole.update(repr((*facts, file.size_bytes)).encode())
-    return str(whole.hexdigest())
 
 
 class LargeUpload:
@@ -101,6 +92,7 @@ class LargeUpload:
         self._arrived: set[int] = set()  # leaves counted as progress
         self._written: set[int] = set()  # leaves handed to the network since it was last asked
         self._sent: set[int] = set()  # leaves handed to the network at any time
+        self._asked: set[int] = set()  # leaves the server is reading from the file itself
         self._sent_bytes = 0
         self._is_unsure = False  # the answer to a commit was lost
         self._faults: list[Exception] = []
@@ -208,8 +200,9 @@ class LargeUpload:
         size_bytes = self._file.size_bytes
         new, gone = there - self._arrived, self._arrived - there
         for leaves, tell in (
-            (new - self._sent, self._session.spared),
+            (new - self._sent - self._asked, self._session.spared),
             (new & self._sent, self._session.found),
+            (new & self._asked - self._sent, self._session.moved),
             (gone, self._session.lost),
         ):
             tell(sum(leaf_bytes(index, size_bytes) for index in leaves))
@@ -282,7 +275,7 @@ class LargeUpload:
         try:
             answer = lane.send("PUT", path, pieces, length)
             if checks is not None:
-                self._learn(first, answer, [check or b"" for check in checks[first:end]])
+                self._learn(first, end, answer, checks)
             told = [str(digest) for digest in answer["leaves"]]
             right = [first + i for i, digest in enumerate(told) if self._is_mine(first + i, digest)]
         finally:
@@ -294,24 +287,26 @@ class LargeUpload:
         return [index for index in range(first, end) if index not in kept]
 
     def _take(self, lane: Lane, first: int, end: int) -> list[int]:
-        """Have the server read these leaves; where it cannot, they are sent."""
-        skip = self._go_on(first, end)
-        offset = first * LEAF_BYTES + skip
+        """Have the server read these leaves; where it cannot, they are sent.
+
+        From their beginning: nobody has checked the first bytes of one that was cut.
+        """
+        offset = first * LEAF_BYTES
         length = min(end * LEAF_BYTES, self._file.size_bytes) - offset
         asked = query({"offset": str(offset), "length": str(length)})
-        self._sent.update(range(first, end))
+        leaves = range(first, end)
+        self._asked.update(leaves)
         try:
             answer = lane.call("POST", routes.fill(routes.PFS_UPLOAD_TAKE, id=self._id) + asked)
-        except BaseException as error:
-            self._session.lost(skip)
-            if not isinstance(error, Conflict):
-                raise
+        except Conflict:
+            self._asked.difference_update(leaves)
             self._let_go()
             return self._put(lane, first, end)
-        self._learn(first, answer)
+        self._asked.difference_update(leaves)
+        self._learn(first, end, answer)
         self._session.moved(length)
         self._sent_bytes += length
-        self._arrived.update(range(first, end))
+        self._arrived.update(leaves)
         return []
 
     def _let_go(self) -> None:
@@ -320,12 +315,16 @@ class LargeUpload:
         if handed is not None:
             handed.close()
 
-    def _learn(self, first: int, answer: Any, checks: Sequence[bytes] | None = None) -> None:
+    def _learn(
+        self, first: int, end: int, answer: Any, checks: Sequence[bytes | None] | None = None
+    ) -> None:
         """The digests of leaves that arrived as they are here: of those with the same checks, or
         of all where there was no way to go wrong on. Of the others none is known."""
         self.was_told = True
-        for at, digest in enumerate(answer["leaves"]):
-            is_right = checks is None or checks[at].hex() == answer["checks"][at]
+        mine = [] if checks is None else [(check or b"").hex() for check in checks[first:end]]
+        told = answer.get("checks") or []
+        for at, digest in enumerate(answer["leaves"][: end - first]):
+            is_right = is_digest(digest) and told[at : at + 1] == mine[at : at + 1]
             self._leaves[first + at] = bytes.fromhex(digest) if is_right else None
 
     def _go_on(self, first: int, end: int) -> int:

@@ -8,6 +8,7 @@ uploading and snapshots.
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -54,6 +55,15 @@ def changed_twice(path: str) -> PaddleCloudError:
     return Conflict(
         f"{path} changed while it was sent", hint="send it again when it is still", field=path
     )
+
+
+def fingerprint(file: Found) -> str:
+    """What makes an unfinished upload this file's: the same command finds it again."""
+    facts = (socket.gethostname(), os.path.realpath(file.path), file.inode, file.mtime_ns)
+    # Hashed: where a user keeps files is nobody else's business.
+    whole = leaf_hash()
+    whole.update(repr((*facts, file.size_bytes)).encode())
+    return str(whole.hexdigest())
 
 
 def read_small(file: Found) -> tuple[Found, bytes]:

@@ -14,8 +14,14 @@ from paddlecloud.core.errors import Conflict, PaddleCloudError, error_from_json
 from paddlecloud.sdk.http import query
 from paddlecloud.sdk.transfers.connections import Lane
 from paddlecloud.sdk.transfers.digest_cache import DigestCache
-from paddlecloud.sdk.transfers.large_uploads import LargeUpload, Runner, fingerprint
-from paddlecloud.sdk.transfers.local_files import Changed, LocalFault, changed_twice, read_into
+from paddlecloud.sdk.transfers.large_uploads import LargeUpload, Runner
+from paddlecloud.sdk.transfers.local_files import (
+    Changed,
+    LocalFault,
+    changed_twice,
+    fingerprint,
+    read_into,
+)
 from paddlecloud.sdk.transfers.planning import leaves_at_once, under
 from paddlecloud.sdk.transfers.sessions import Session
 from paddlecloud.sdk.transfers.walking import Found, found

@@ -242,6 +242,8 @@ def record_end(job: Job, phase: Phase, reason: str) -> None:
     which it has lost all trace."""
     now = time.time()
     with writing():
+        if not Job.objects.filter(pk=job.id, run=job.run, live=True).exists():
+            return  # somebody was quicker
         facts = {"phase": phase.value, "reason": reason, "ended_at": now}
         facts["counts"] = _none_running(job.counts)
         alive = (ReplicaState.PENDING.value, ReplicaState.RUNNING.value)

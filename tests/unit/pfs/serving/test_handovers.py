@@ -78,6 +78,7 @@ def test_gives_a_file_that_was_handed_over_until_the_client_leaves(desk, source)
         fd = desk.open("u1")
         assert os.pread(fd, 100, 0) == DATA
         assert not os.get_inheritable(fd)
+        assert not os.get_inheritable(desk._files["u1"])
         assert desk.open("u2") is None
     wait_until(lambda: is_let_go(desk, "u1"))
     assert os.pread(fd, 100, 0) == DATA  # whoever reads is not cut off
@@ -122,6 +123,27 @@ def test_refuses_what_is_no_such_file(desk, tmp_path, source, make):
     os.close(fd)
     assert desk.open("u1") is None
     assert open_descriptors() == before
+
+
+def test_refuses_a_file_it_may_not_look_at(desk, source, monkeypatch):
+    def refuse(fd: int) -> os.stat_result:
+        raise PermissionError(13, "as some mounts say to everybody but their owner")
+
+    before = open_descriptors()
+    offer = desk.offer("u1", len(DATA))
+    with visitor(offer["socket"]) as link, monkeypatch.context() as patched:
+        patched.setattr(handovers.os, "fstat", refuse)
+        assert give(link, offer["ticket"], source) == b""
+    wait_until(lambda: open_descriptors() == before)
+
+
+def test_takes_nothing_from_other_users(desk, source, monkeypatch):
+    offer = desk.offer("u1", len(DATA))
+    uid = os.getuid()
+    monkeypatch.setattr(handovers.os, "getuid", lambda: uid + 1)
+    with visitor(offer["socket"]) as link:
+        assert give(link, offer["ticket"], source) == b""
+    assert desk.open("u1") is None
 
 
 @pytest.mark.parametrize("count", [0, 2])

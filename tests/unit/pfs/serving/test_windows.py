@@ -95,6 +95,18 @@ def test_nothing_is_paced_on_one_machine(listener, monkeypatch, is_here):
     taken.close()
 
 
+def test_a_refused_hint_does_not_keep_the_others_from_being_given(listener, monkeypatch):
+    monkeypatch.setattr(windows, "UNPACED", b"no-such")
+    endpoint = http.Endpoint(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    connection = http.Connection(endpoint, None, 5.0)
+    taken = listener.accept()[0]
+    connection.keep_little_on_the_way()
+    links.Link(taken)
+    assert _window(taken) == _window(connection._socket) == 1 << 20
+    connection.close()
+    taken.close()
+
+
 def test_who_has_another_address_is_on_another_machine():
     assert windows.is_here("10.0.0.1", "10.0.0.1")
     assert not windows.is_here("10.0.0.1", "10.0.0.2")
