@@ -86,6 +86,16 @@ def tree(tmp_path: Path) -> Path:
     return root
 
 
+def make(path: Path, size_bytes: int, seed: int) -> bytes:
+    data = random.Random(seed).randbytes(size_bytes)
+    path.write_bytes(data)
+    return data
+
+
+def target_of(tmp_path: Path) -> str:
+    return f"{HOME}/{tmp_path.name}"
+
+
 def listing(root: Path) -> dict[str, bytes | None]:
     """Everything below: the bytes of files, None for directories."""
     return {

@@ -24,19 +24,13 @@ from paddlecloud.wire import handovers
 from paddlecloud.wire.digests import LEAF_BYTES
 from tests.pfs.calls import PFS, begin
 from tests.pfs.running import Caller
-from tests.pfs.sdk_fixtures import check, client, own_cache, proxy, service
+from tests.pfs.sdk_fixtures import check, client, make, own_cache, proxy, service
 from tests.pfs.sdk_service import HOME, Service
 
 __all__ = ["client", "own_cache", "proxy", "service"]  # fixtures
 
 SIZE_BYTES = 5 * LEAF_BYTES + 12_345
 LITTLE_BYTES = 100_000  # requests without bodies
-
-
-def make(path: Path, size_bytes: int, seed: int) -> bytes:
-    data = random.Random(seed).randbytes(size_bytes)
-    path.write_bytes(data)
-    return data
 
 
 @pytest.fixture
