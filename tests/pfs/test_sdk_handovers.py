@@ -118,7 +118,7 @@ def test_nothing_is_given_to_another_user(
 ) -> None:
     """Who may only have taken the name where the service is not."""
     data = make(tmp_path / "f", SIZE_BYTES, 11)
-    monkeypatch.setattr(handovers, "user_of", lambda credentials: os.getuid() + 1)
+    monkeypatch.setattr(handovers, "user_of", lambda credentials: os.geteuid() + 1)
     monkeypatch.setattr(socket, "send_fds", None)
     check(client.files.copy([str(tmp_path / "f")], f"{place}/"))
     assert service.stored(f"{tmp_path.name}/f").read_bytes() == data

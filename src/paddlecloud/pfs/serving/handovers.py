@@ -119,7 +119,7 @@ class Desk:
         credentials = sock.getsockopt(
             socket.SOL_SOCKET, socket.SO_PEERCRED, words.CREDENTIALS_BYTES
         )
-        is_own = words.user_of(credentials) == os.getuid()
+        is_own = words.user_of(credentials) == os.geteuid()
         if not is_own or len(self._clients) >= MOST_CLIENTS:
             sock.close()
             return

@@ -45,7 +45,7 @@ def _give(descriptor: int, name: str, ticket: str) -> socket.socket | None:
         credentials = link.getsockopt(
             socket.SOL_SOCKET, socket.SO_PEERCRED, handovers.CREDENTIALS_BYTES
         )
-        if handovers.user_of(credentials) == os.getuid():
+        if handovers.user_of(credentials) == os.geteuid():
             socket.send_fds(link, [ticket.encode()], [descriptor])
             if link.recv(len(handovers.TAKEN)) == handovers.TAKEN:
                 return link

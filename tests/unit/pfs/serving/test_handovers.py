@@ -139,8 +139,8 @@ def test_refuses_a_file_it_may_not_look_at(desk, source, monkeypatch):
 
 def test_takes_nothing_from_other_users(desk, source, monkeypatch):
     offer = desk.offer("u1", len(DATA))
-    uid = os.getuid()
-    monkeypatch.setattr(handovers.os, "getuid", lambda: uid + 1)
+    uid = os.geteuid()
+    monkeypatch.setattr(handovers.os, "geteuid", lambda: uid + 1)
     with visitor(offer["socket"]) as link:
         assert give(link, offer["ticket"], source) == b""
     assert desk.open("u1") is None
