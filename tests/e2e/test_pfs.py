@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.platform import CLI, Platform
+from tests.e2e.platform import CLI, Platform, until
 
 HOME = "/pfs/local/home/alice"
 MIB = 1 << 20
@@ -281,6 +281,8 @@ def test_goes_on_while_the_server_is_restarted(breakable: Platform, tmp_path: Pa
         breakable.kill_9_server()
         said = rest_of(terminal)
         assert child.wait(60) == 0, said
+        # It may have been through before the server is back.
+        until(lambda: breakable.run("status").returncode == 0)
         if was_running:
             break
     assert was_running
