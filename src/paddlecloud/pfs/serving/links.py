@@ -23,6 +23,10 @@ READ = select.EPOLLIN
 WRITE = select.EPOLLOUT
 
 
+def _is_here(sock: socket.socket) -> bool:
+    return windows.is_here(sock.getsockname()[0], sock.getpeername()[0])
+
+
 def _keep_little_on_the_way(sock: socket.socket) -> None:
     with suppress(OSError):  # a hint
         info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, windows.TCP_INFO_BYTES)
@@ -30,7 +34,7 @@ def _keep_little_on_the_way(sock: socket.socket) -> None:
             # The first keeps the kernel from growing the second on its own.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, windows.WINDOW_BYTES)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, windows.WINDOW_BYTES)
-        if windows.is_here(sock.getsockname()[0], sock.getpeername()[0]):
+        if _is_here(sock):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, windows.UNPACED)
 
 
@@ -73,7 +77,7 @@ class Link:
     def is_here(self) -> bool:
         """Whether the other end is on this machine."""
         try:
-            return windows.is_here(self.sock.getsockname()[0], self.sock.getpeername()[0])
+            return _is_here(self.sock)
         except OSError:
             return False
 

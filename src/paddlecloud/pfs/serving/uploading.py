@@ -14,6 +14,7 @@ from paddlecloud.wire.digests import is_digest
 from paddlecloud.wire.pfspath import PfsPath
 
 if TYPE_CHECKING:
+    from paddlecloud.pfs.receiving import Receiver
     from paddlecloud.pfs.serving.service import Service
 
 _MAX_SOURCE_BYTES = 4096
@@ -54,17 +55,22 @@ def put_leaves(service: Service, exchange: Exchange) -> Waiting:
     yield service.slow  # a commit of the same upload may be syncing
     upload = service.store.upload(exchange.owner, exchange.head.segments["id"])
     receiver = upload.receive(exchange.params["offset"], length, checks=exchange.params["checks"])
-    try:
-        yield service.moving
-        yield from exchange.receive(receiver.write)
-        leaves = receiver.finish()
-    except BaseException:
-        receiver.cut()
-        raise
+    leaves = yield from _fill(service, receiver, exchange.receive(receiver.write))
     answer = {"leaves": [leaf.hex() for leaf in leaves]}
     if exchange.params["checks"]:
         answer["checks"] = [check.hex() for check in receiver.checks]
     yield from exchange.answer_json(answer)
+
+
+def _fill(service: Service, receiver: Receiver, moving: Waiting) -> Waiting:
+    """The leaves of what `moving` brings; what came before it failed is kept."""
+    try:
+        yield service.moving
+        yield from moving
+        return receiver.finish()
+    except BaseException:
+        receiver.cut()
+        raise
 
 
 def take_leaves(service: Service, exchange: Exchange) -> Waiting:
@@ -75,15 +81,10 @@ def take_leaves(service: Service, exchange: Exchange) -> Waiting:
     if fd is None:
         raise Conflict("no file was handed over for this upload", hint="send its bytes")
     try:
+        passing = service.readings.begin(fd, offset, length)
         receiver = upload.receive(offset, length)
-        try:
-            yield service.moving
-            passing = service.readings.begin(fd, offset, length)
-            yield from exchange.read_file(fd, offset, length, receiver.write, passing)
-            leaves = receiver.finish()
-        except BaseException:
-            receiver.cut()
-            raise
+        reading = exchange.read_file(fd, offset, length, receiver.write, passing)
+        leaves = yield from _fill(service, receiver, reading)
     finally:
         os.close(fd)
     yield from exchange.answer_json({"leaves": [leaf.hex() for leaf in leaves]})

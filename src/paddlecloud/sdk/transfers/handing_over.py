@@ -39,6 +39,7 @@ def hand_over(offer: Mapping[str, Any] | None, file: Found) -> socket.socket | N
 
 def _give(descriptor: int, name: str, ticket: str) -> socket.socket | None:
     link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    is_taken = False
     try:
         link.settimeout(_ANSWER_WITHIN_S)
         link.connect("\0" + name)
@@ -47,10 +48,8 @@ def _give(descriptor: int, name: str, ticket: str) -> socket.socket | None:
         )
         if handovers.user_of(credentials) == os.geteuid():
             socket.send_fds(link, [ticket.encode()], [descriptor])
-            if link.recv(len(handovers.TAKEN)) == handovers.TAKEN:
-                return link
-    except BaseException:
-        link.close()
-        raise
-    link.close()
-    return None
+            is_taken = link.recv(len(handovers.TAKEN)) == handovers.TAKEN
+    finally:
+        if not is_taken:
+            link.close()
+    return link if is_taken else None
