@@ -161,7 +161,7 @@ def test_a_port_that_is_taken_is_said_with_a_way_out(machine: Machine) -> None:
 def test_up_says_what_is_wrong_with_the_choice_of_an_engine(
     machine: Machine, words: tuple[str, ...], code: int, said: str
 ) -> None:
-    assert said in machine.run("up", *words, code=code).stderr
+    assert said in machine.run("up", "--port", "0", *words, code=code).stderr
 
 
 def test_jobs_go_on_after_down_and_kill_jobs_ends_them(machine: Machine, tmp_path: Path) -> None:

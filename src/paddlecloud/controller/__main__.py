@@ -16,6 +16,7 @@ import secrets
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,6 +42,21 @@ class _JsonLines(logging.Formatter):
         if record.exc_info:
             row["trace"] = self.formatException(record.exc_info)
         return json.dumps(row, ensure_ascii=False)
+
+
+def _log_in_json() -> None:
+    """From here on every line of the standard error is an object, whatever goes wrong."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonLines())
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    logging.captureWarnings(True)
+    log = logging.getLogger("paddlecloud.controller")
+
+    def uncaught(args: threading.ExceptHookArgs) -> None:
+        name = args.thread.name if args.thread is not None else "?"
+        log.error("the thread %s ended by a fault", name, exc_info=args.exc_value)
+
+    threading.excepthook = uncaught
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -80,9 +96,7 @@ def _run(asked: argparse.Namespace) -> int:
     # Objects as decoded are trees. Looking for cycles among a million of their parts is in vain,
     # and nothing else happens meanwhile.
     gc.set_threshold(50_000, 50, 100)
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_JsonLines())
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    _log_in_json()
     access = (
         kubeconfig.from_file(Path(asked.kubeconfig), asked.context)
         if asked.kubeconfig

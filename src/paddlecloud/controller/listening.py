@@ -6,12 +6,16 @@ answered, and nothing of a job is shown.
 
 from __future__ import annotations
 
+import logging
 import socket
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PREFIX = "paddlecloud_operator_"
+
+_log = logging.getLogger("paddlecloud.controller")
 
 
 def metrics_text(figures: Mapping[str, float]) -> str:
@@ -23,7 +27,18 @@ def metrics_text(figures: Mapping[str, float]) -> str:
     return "\n".join(lines) + "\n"
 
 
-class _BothFamilies(ThreadingHTTPServer):
+class _Server(ThreadingHTTPServer):
+    """What goes wrong is a row of the log; the standard library would print a traceback."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        error = sys.exception()
+        if not isinstance(error, OSError):  # a prober that hangs up, or that came over TLS
+            _log.error("a request to the port for probes failed", exc_info=error)
+
+
+class _BothFamilies(_Server):
     """Every address of this machine, of IPv4 and of IPv6."""
 
     address_family = socket.AF_INET6
@@ -33,17 +48,17 @@ class _BothFamilies(ThreadingHTTPServer):
         super().server_bind()
 
 
-class _OnlyIPv6(ThreadingHTTPServer):
+class _OnlyIPv6(_Server):
     address_family = socket.AF_INET6
 
 
-def _server(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> ThreadingHTTPServer:
+def _server(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> _Server:
     if host:
-        kind = _OnlyIPv6 if ":" in host else ThreadingHTTPServer
+        kind = _OnlyIPv6 if ":" in host else _Server
         return kind((host, port), handler)
     if socket.has_dualstack_ipv6():
         return _BothFamilies(("::", port), handler)
-    return ThreadingHTTPServer(("0.0.0.0", port), handler)
+    return _Server(("0.0.0.0", port), handler)
 
 
 class Listener:

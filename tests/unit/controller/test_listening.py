@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import socket
+import struct
+import subprocess
+import sys
+import threading
 import urllib.request
 
 import pytest
@@ -38,6 +42,64 @@ def test_answers_a_kubelet_of_either_family(host, reached_by):
         )
     finally:
         listener.stop()
+
+
+def test_a_prober_that_hangs_up_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    asked, hung_up = threading.Event(), threading.Event()
+
+    def figures() -> dict[str, float]:
+        asked.set()
+        assert hung_up.wait(60)
+        return {f"figure_{number}": 1.0 for number in range(100_000)}  # more than buffers hold
+
+    listener = Listener("127.0.0.1", 0, lambda: True, figures)
+    listener.start()
+    try:
+        with socket.create_connection(("127.0.0.1", listener.port)) as prober:
+            prober.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            prober.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+            assert asked.wait(60)
+        hung_up.set()
+        assert _ask(listener, "127.0.0.1") == "ok\n"
+    finally:
+        listener.stop()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_fault_of_its_own_is_one_row_of_the_log(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    def figures() -> dict[str, float]:
+        raise ZeroDivisionError("a fault")
+
+    listener = Listener("127.0.0.1", 0, lambda: True, figures)
+    listener.start()
+    try:
+        with pytest.raises(OSError):
+            _ask(listener, "127.0.0.1", "/metrics")
+    finally:
+        listener.stop()
+    rows = [json.loads(_JsonLines().format(record)) for record in caplog.records]
+    assert [(row["level"], row["trace"].count("ZeroDivisionError: a fault")) for row in rows] == [
+        ("error", 1)
+    ]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_thread_that_dies_is_one_row_of_the_log():
+    code = (
+        "import threading, warnings\n"
+        "from paddlecloud.controller.__main__ import _log_in_json\n"
+        "_log_in_json()\n"
+        "warnings.warn('odd')\n"
+        "thread = threading.Thread(target=lambda: 1 / 0, name='planner')\n"
+        "thread.start(); thread.join()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    rows = [json.loads(line) for line in done.stderr.splitlines()]
+    assert [row["level"] for row in rows] == ["warning", "error"]
+    assert rows[1]["message"] == "the thread planner ended by a fault"
+    assert "ZeroDivisionError" in rows[1]["trace"]
 
 
 def test_a_line_of_the_log_names_its_job_in_fields():

@@ -54,6 +54,7 @@ class Poller:
         self.knows_of_stop = threading.Event()  # `has_work` is true of everything sent before
         self._is_cutting = False
         self._has_ended = False
+        self._end_lock = threading.Lock()  # nobody rings an alarm that is closed already
         self.pool: Pool  # the first to get a request; set before `run`
 
     # --- what other threads call ------------------------------------------------------------
@@ -100,8 +101,10 @@ class Poller:
         return any(link.task is not None or link.pending for link in links)
 
     def end(self) -> None:
-        self._has_ended = True
-        os.eventfd_write(self._alarm, 1)
+        """The thread ends. Not for a signal handler: it takes a lock."""
+        with self._end_lock:
+            self._has_ended = True
+            os.eventfd_write(self._alarm, 1)
 
     # --- the thread -------------------------------------------------------------------------
 
@@ -120,8 +123,9 @@ class Poller:
                 self._sweep()
         for link in list(self._links.values()):
             self.forget(link)
-        self._epoll.close()
-        os.close(self._alarm)
+        with self._end_lock:
+            self._epoll.close()
+            os.close(self._alarm)
 
     def _handle(self, fd: int) -> None:
         if fd == self._listener.fileno():

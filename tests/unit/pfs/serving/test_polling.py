@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -127,6 +128,25 @@ def test_lets_a_transfer_go_on_that_moves_now_and_then(serving: Serving) -> None
             seen.clear()
             sock.sendall(bytes((letter,)))
         assert sock.recv(100) == b"abc"
+
+
+def test_ends_when_the_thread_sees_it_before_it_is_woken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It must not have closed by then what would have woken it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        poller = Poller(listener, Serving().begin, max_connections=1)
+        thread = threading.Thread(target=poller.run, daemon=True)
+        thread.start()
+        ring = os.eventfd_write
+
+        def ring_late(alarm: int, value: int) -> None:
+            ring(alarm, value)
+            thread.join(0.3)  # it would be long gone by the second ring
+            ring(alarm, value)
+
+        monkeypatch.setattr(os, "eventfd_write", ring_late)
+        poller.end()
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 def test_takes_heads_apart_that_come_together_or_in_pieces(serving: Serving) -> None:
