@@ -25,9 +25,8 @@ demo: system venv runtime ## Start the platform and train two real jobs on it
 	@tools/demo.sh
 
 .PHONY: test
-test: export PADDLECLOUD_STRICT := 1
-test: system venv runtime cluster-programs lint types verify ## Run every test; a skip that could be avoided is a failure
-	@tools/test.sh $(ARGS)
+test: ## Run every test; a skip that could be avoided is a failure
+	@"$$(tools/python.sh)" tools/suites.py $(ARGS)
 
 # --- while working ----------------------------------------------------------------------------
 

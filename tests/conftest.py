@@ -21,6 +21,7 @@ import hypothesis
 import pytest
 
 from tests import possible
+from tests.outcomes import Recorder
 
 _KEPT = {"PADDLECLOUD_RUNTIMES", "PADDLECLOUD_STRICT", "PADDLECLOUD_FAULTY_S"}
 _LEAKS = ("PADDLE", "DJANGO_", "TRAINER_", "TRAINING_", "KUBECONFIG", "NO_COLOR", "CLICOLOR")
@@ -56,9 +57,15 @@ def _environment(home: Path) -> dict[str, str]:
     }
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--outcomes", type=Path, metavar="FILE", help="see tests/outcomes.py")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Hide the real home before anything is imported, for whatever runs outside a test."""
     global _session_home
+    if (outcomes := config.getoption("--outcomes")) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Recorder(outcomes))
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     os.environ.setdefault("PADDLECLOUD_RUNTIMES", str(cache / "paddlecloud" / "runtimes"))
     for name in list(os.environ):
