@@ -14,15 +14,11 @@ from pathlib import Path
 import pytest
 
 from paddlecloud.cli import local_platform
+from paddlecloud.testing.ports import free_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.needs("linux")]
 
 CLI = Path(sys.executable).with_name("paddlecloud")
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 class Machine:

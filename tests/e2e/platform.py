@@ -9,7 +9,6 @@ import json
 import os
 import select
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,15 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from paddlecloud.sdk import Client
+from paddlecloud.testing.ports import free_port
 
 CLI = Path(sys.executable).with_name("paddlecloud")
 START_TIMEOUT_S = 60
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Platform:

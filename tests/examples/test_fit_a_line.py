@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from paddlecloud.testing.ports import free_port
+
 PROGRAM = Path(__file__).parents[2] / "examples" / "trainingjob" / "fit_a_line.py"
 PASSES = 4
 
@@ -30,15 +32,9 @@ def start(role: str, rank: int, servers: list[str], **env: str) -> subprocess.Po
     )
 
 
-def free_port(host: str) -> int:
-    with socket.create_server((host, 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def test_learns_with_two_servers_and_two_trainers():
     hosts = ["127.0.0.2", "127.0.0.3"]
-    ports = [free_port(host) for host in hosts]
+    ports = [free_port(host=host) for host in hosts]
     endpoints = [f"{host}:{port}" for host, port in zip(hosts, ports, strict=True)]
     servers = [
         start("PSERVER", number, endpoints, POD_IP=host, PADDLE_PORT=str(port))

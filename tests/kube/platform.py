@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.cli.test_platform import free_port
+from paddlecloud.testing.ports import free_port
 from tests.kube import running
 from tests.kube.running import Cluster
 from tests.server.running import Caller

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from paddlecloud.sdk import Client, Profile
+from paddlecloud.testing.ports import free_port
 from tests.scripted_server import Answer, Request, ScriptedServer
 
 HOME = "/pfs/local/home/alice"
@@ -34,7 +35,7 @@ class Service:
         )
         self.storage: dict[str, int | None] = {"bytes": None, "files": None}
         self.told_port = 0  # instead of the true one
-        self.port = 0
+        self.port = free_port()  # the same after a restart
         self._run_file = folder / "run.json"
         self._syncs = syncs
         self._process: subprocess.Popen[bytes] | None = None

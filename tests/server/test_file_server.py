@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from paddlecloud.testing.ports import free_port
 from paddlecloud.wire.digests import LEAF_BYTES, combine, leaf_hash
 from tests.server.running import Answer, Caller, Running
 
@@ -333,8 +334,7 @@ def test_uses_a_file_server_that_runs_elsewhere(
 ) -> None:
     server = make_server().start()  # to have a port and the secrets
     assert server.stop() == 0
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        port = sock.getsockname()[1]
+    port = free_port()
     program = [sys.executable, "-m", "paddlecloud.pfs.serving", "--port", str(port)]
     program += ["--root", str(server.state / "pfs"), "--run-file", str(tmp_path / "run.json")]
     program += ["--server", f"http://127.0.0.1:{server.port}"]

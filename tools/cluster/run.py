@@ -11,7 +11,7 @@ free the first time, and kept. `stop` ends, by pid, what `start` started and thr
 (`realnode.py`; DIR is what packages.sh made) the API server listens where that node's pods reach
 it too, and pretended nodes take only pods that tolerate it. Volcano's scheduler (`volcano.py`)
 may be added to a cluster that runs.
-Standard library only; openssl makes the keys that the API server will not make for itself.
+openssl makes the keys that the API server will not make for itself.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ from typing import Any
 
 import realnode
 import volcano
-from processes import end, free_ports, start_time
+from processes import end, start_time
+
+from paddlecloud.testing.ports import free_port
 
 HERE = Path(__file__).resolve().parent
 START_S = 120.0
@@ -75,9 +77,9 @@ class Cluster:
         plan = self.state / "plan.json"
         if not plan.exists():
             body = {
-                "ports": dict(
-                    zip(("api", "etcd", "peers", "kcm", "scheduler"), free_ports(5), strict=True)
-                ),
+                "ports": {
+                    part: free_port() for part in ("api", "etcd", "peers", "kcm", "scheduler")
+                },
                 "tokens": {user: secrets.token_hex(16) for user in USERS},
                 "network": realnode.claim_network() if real else None,
             }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from paddlecloud.core import errors
 from paddlecloud.sdk import Client, Profile, tokens
 from paddlecloud.sdk.transport import FETCHING
+from paddlecloud.testing.ports import free_port
 from tests.scripted_server import Answer, RawServer, Request, ScriptedServer
 
 STATUS = "GET /api/v2/status"
@@ -84,8 +84,7 @@ def test_understands_other_answers(
 
 
 def test_says_that_no_server_answers_and_what_to_type() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     with pytest.raises(errors.ServerUnreachable) as caught:
         Client(profile=Profile(endpoint=f"http://127.0.0.1:{port}")).status()
     assert caught.value.message == (

@@ -18,6 +18,7 @@ from paddlecloud.sdk.transfers.connections import (
     data_endpoint,
     persist,
 )
+from paddlecloud.testing.ports import free_port
 from tests.scripted_server import Answer, Request, ScriptedServer
 
 ENTRY = "GET /api/v2/pfs/entry"
@@ -99,8 +100,7 @@ def test_an_old_server_is_asked_itself(main: ScriptedServer) -> None:
 def test_a_closed_data_port_means_the_relay_with_one_note(main: ScriptedServer) -> None:
     main.routes[ENTRY] = Answer(FILE)
     client = files_of(main)
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
+    port = free_port()
     main.routes[STATUS] = Answer({"pfs": {"port": port, "url": ""}})
     for _ in range(3):
         client.files.entry("/pfs/dc/home/a/f")
