@@ -97,7 +97,8 @@ def _node_is_beyond_make() -> bool:
 def old_python() -> str | None:
     """A Python 3.6 interpreter that answers: by name, or where pyenv keeps its own."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or _REAL_HOME / ".pyenv")
-    kept = sorted(pyenv.glob("versions/3.6.*/bin/python"))
+    is_open = os.access(pyenv, os.R_OK | os.X_OK)
+    kept = sorted(pyenv.glob("versions/3.6.*/bin/python")) if is_open else []
     for candidate in [shutil.which("python3.6"), *map(str, kept)]:
         if candidate and subprocess.run([candidate, "-c", ""], capture_output=True).returncode == 0:
             return candidate

@@ -33,10 +33,11 @@ def carries(pid: int, cookie: str) -> bool:
 
 
 def _environment(pid: int) -> bytes:
-    """Empty when the process is gone or not ours to read. A thread that has ended has none."""
+    """Empty when the process is gone or not ours to read. A thread that has ended has none, and
+    to read that is forbidden to all but root."""
     try:
         for thread in _threads(pid):
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(OSError):
                 if found := Path(f"/proc/{pid}/task/{thread}/environ").read_bytes():
                     return found
     except OSError:
