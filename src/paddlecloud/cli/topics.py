@@ -100,7 +100,7 @@ A job sees the same paths: what you copy to /pfs/local/home/alice/data a job of 
 a path there: '~/data'. Quote it: your shell replaces a bare ~ by your home on this machine. Where
 only the platform can be meant (pfs ls, cat, stat, du, mkdir; file; publish) that is understood,
 and a note says so; rm and mv ask for the quotes; for cp and sync it is the local folder it has
-become. Programs, jobs and the REST API write the whole path.
+become. Programs and the REST API write the whole path.
 
 In a command a path that begins with /pfs/ or ~/ is on the platform, every other one is local; a
 local folder /pfs is written /./pfs, and one called ~ is ./~. `pfs ls` and `pfs du` without a path
