@@ -123,26 +123,30 @@ def free_port() -> int:
 WRITTEN_AS = "alice"
 
 
-def any_account() -> str:
-    """A name an operating system could give, with a sign in it, as `aq.7w`.
+def any_account(signs: str = "._-") -> str:
+    """A name an operating system could give, with one of the signs in it: `aq.7w`.
 
-    As long as the name it is written down as, and before bob and carol: tables look the same.
+    As long as the name it is written down as, and before bob and carol: tables look the same. With
+    a dash that is true of its namespace too.
     """
     pick = random.SystemRandom().choice
     beyond_hex = string.ascii_lowercase[6:]
-    return f"a{pick(beyond_hex)}{pick('._-')}{pick(string.digits)}{pick(beyond_hex)}"
+    return f"a{pick(beyond_hex)}{pick(signs)}{pick(string.digits)}{pick(beyond_hex)}"
 
 
 class Reader:
-    """Somebody with an empty home and a fresh copy of the checkout who types what a document says."""
+    """Somebody with an empty home and a copy of the checkout who types what a document says."""
 
-    def __init__(self, home: Path, tools: Sequence[Path] = (), **env: str) -> None:
-        self.account = any_account()
+    def __init__(
+        self, home: Path, tools: Sequence[Path] = (), *, account: str = "", **env: str
+    ) -> None:
+        self.account = account or any_account()
         self._home = home
         self._checkout = home / "paddlecloud"
         left_out = shutil.ignore_patterns(".*", "__pycache__", "build", "*.egg-info")
         shutil.copytree(ROOT, self._checkout, ignore=left_out, symlinks=True)
-        folders = [*tools, Path(sys.executable).parent, os.environ["PATH"]]
+        (self._checkout / ".venv").symlink_to(sys.prefix)  # as `make venv` would
+        folders = [*tools, self._checkout / ".venv" / "bin", os.environ["PATH"]]
         self._env = {
             "PATH": ":".join(map(str, folders)),
             "HOME": str(home),
@@ -202,7 +206,8 @@ def differences(document: Document, tools: Sequence[Path] = (), **env: str) -> l
 
 
 def record(document: Document, tools: Sequence[Path] = (), **env: str) -> None:
-    for step, printed in zip(document.steps, play(document, tools, **env), strict=True):
+    played = play(document, tools, account=any_account("-"), **env)
+    for step, printed in zip(document.steps, played, strict=True):
         step.shown = printed
     document.write()
 
