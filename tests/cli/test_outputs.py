@@ -82,9 +82,11 @@ def test_a_job_that_waits_has_nothing_yet(
     ran = run("outputs", "fit")
     assert (ran.code, ran.out) == (0, "")
     assert ran.err == (
-        "fit is Queued and never started, so it left nothing. "
-        "paddlecloud explain fit says why it waits\n"
+        "fit is Queued and has written nothing to $OUTPUT_PATH so far. "
+        "paddlecloud explain fit says why\n"
     )
+    has_job(server, ended("fit", "Killed", started_at=None, output=OUTPUT))
+    assert run("outputs", "fit").err.startswith("fit never started, so it left nothing. ")
 
 
 def test_says_that_a_running_job_may_write_more(

@@ -85,14 +85,14 @@ def _so_far(job: JobShape) -> str:
 
 
 def _none(job: JobShape) -> str:
-    if job["started_at"] is None:
-        return f"{job['name']} is {job['phase']} and never started, so it left nothing"
     if job["ended_at"] is None:
         return f"{job['name']} is {job['phase']} and has written nothing to $OUTPUT_PATH so far"
+    if job["started_at"] is None:
+        return f"{job['name']} never started, so it left nothing"
     return f"{job['name']} left nothing: it wrote nothing to $OUTPUT_PATH"
 
 
 def _why_none(job: JobShape) -> str:
-    if job["started_at"] is None and job["ended_at"] is None:
-        return f"paddlecloud explain {job['name']} says why it waits"
+    if job["started_at"] is None:
+        return f"paddlecloud explain {job['name']} says why"
     return f"paddlecloud logs {job['name']} shows what it printed"

@@ -35,6 +35,7 @@ path, with one dash or two.
 
 Without --mode and -pservers there are as many parameter servers as trainers, and every replica
 runs the command. For a program that needs no servers: --mode single, or collective for several.
+On the embedded engine jobs share cores: `paddlecloud status` says how many cpu there are per core.
 
 Examples:
   paddlecloud submit --mode single -entry "python train.py" ./my_package

@@ -43,7 +43,7 @@ _FLAGS: Mapping[str, Flag] = {
     ),
     "parallelism": Flag(("-parallelism", "-p"), meaning="trainers (default 1)", value="N"),
     "cpu_milli": Flag(
-        ("-cpu", "-c"), meaning="cores per trainer: 1, 0.5, 500m (default 1)", value="CORES"
+        ("-cpu", "-c"), meaning="cpu per trainer: 1, 0.5, 500m (default 1)", value="CPU"
     ),
     "gpu": Flag(("-gpu", "-g", "--gpus"), meaning="cards per trainer (default 0)", value="N"),
     "memory_bytes": Flag(
@@ -54,9 +54,7 @@ _FLAGS: Mapping[str, Flag] = {
         meaning="parameter servers (default as many as trainers; 0 for none)",
         value="N",
     ),
-    "pscpu_milli": Flag(
-        ("-pscpu",), meaning="cores per parameter server (default 1)", value="CORES"
-    ),
+    "pscpu_milli": Flag(("-pscpu",), meaning="cpu per parameter server (default 1)", value="CPU"),
     "psmemory_bytes": Flag(
         ("-psmemory",), meaning="memory per parameter server (default 1Gi)", value="SIZE"
     ),

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 USAGE = "paddlecloud pfs sync [--delete] [--dry-run] [-p] [-v] SOURCE TARGET"
 HELP = """
-As with rsync, SRC/ is what is in the folder and SRC the folder itself: `sync ./data/ /pfs/.../data`
-makes the two alike, `sync ./data /pfs/.../data` makes /pfs/.../data/data. --delete removes what
-the source lacks, only once everything else went well; --dry-run shows what would be done.
+SRC/ is what is in the folder and SRC the folder itself: `sync ./data/ '~/copy'` makes the two
+alike, `sync ./data '~/copy'` makes ~/copy/data; only a TARGET of the same name, '~/data', is the
+folder itself. --delete removes what the source lacks, only once everything else went well;
+--dry-run shows what would be done.
 
 Examples:
   paddlecloud pfs sync ./data/ '~/data'
