@@ -38,16 +38,15 @@ run paddlecloud get jobs -a
 run paddlecloud get jobs -a -o wide
 
 say "5. The trained model, and what it thinks"
-user=$(paddlecloud status -o json | "$bin/python" -c 'import json, sys; print(json.load(sys.stdin)["account"])')
 rm -rf "$out"
-mkdir -p "$out"
-run paddlecloud file get "/pfs/local/home/$user/jobs/wide-deep/output/model" "$out/"
+run paddlecloud outputs wide-deep "$out"
 run "$runtime/bin/python" -W ignore examples/wide_and_deep/predict.py "$out/model"
 
 say "The platform is still running. What to type next:"
 cat <<NEXT
   export PATH=$bin:\$PATH
   paddlecloud logs wide-deep                    the logs, kept
+  paddlecloud outputs wide-deep                 what it left
   paddlecloud describe wide-deep                all about one job
   paddlecloud submit --mode single -entry "python train.py" --follow examples/plain
   paddlecloud help                              every command

@@ -6,23 +6,30 @@
 In a block marked `console`, a line `$ command` is run by a shell and the lines after it are its
 output, as a reader would see them. Recording writes what was printed; checking compares it after
 ids, times, sizes and addresses were replaced by their kind, so a guide cannot show what nobody saw.
-Each document has a platform, a home and a user (alice) of its own and starts in the repository.
-What is only said on a slow machine (progress after a second) is left out on both sides, and where
-a document says 127.0.0.1:8000 its platform's real port is meant.
+Each document has a platform, a home and an account of its own, whose name is drawn at random and is
+written down as alice, and starts in a copy of the checkout, where it may leave what it likes. The
+environment is that of a new login, with one variable more: PADDLECLOUD_PORT, as the port 8000 that
+documents show may be taken on this machine. What is only said on a slow machine (progress after a
+second) is left out on both sides.
 """
 
 from __future__ import annotations
 
 import difflib
 import os
+import random
 import re
+import shutil
 import socket
+import string
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from paddlecloud.core.names import dns_label
 
 ROOT = Path(__file__).resolve().parent.parent
 TIMEOUT_S = 120
@@ -106,33 +113,47 @@ class Document:
 
 def free_port() -> int:
     """Four digits, as wide as the port the guides show."""
-    for port in range(8100, 10_000):
+    for port in random.sample(range(8100, 10_000), 1_900):
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) != 0:
                 return port
     raise RuntimeError("no port between 8100 and 10000 is free")
 
 
-class Reader:
-    """Somebody with an empty home who types what the document says."""
+WRITTEN_AS = "alice"
 
-    def __init__(self, home: Path, tools: Sequence[Path] = (), **env: str) -> None:
-        (home / "pc").symlink_to(ROOT)
-        port = free_port()
-        folders = [*tools, Path(sys.executable).parent, os.environ["PATH"]]
-        path = ":".join(map(str, folders))
-        self._cwd = ROOT
+
+def any_account(signs: str = "._-") -> str:
+    """A name an operating system could give, with one of the signs in it: `aq.7w`.
+
+    As long as the name it is written down as, and before bob and carol: tables look the same. With
+    a dash that is true of its namespace too.
+    """
+    pick = random.SystemRandom().choice
+    beyond_hex = string.ascii_lowercase[6:]
+    return f"a{pick(beyond_hex)}{pick(signs)}{pick(string.digits)}{pick(beyond_hex)}"
+
+
+class Reader:
+    """Somebody with an empty home and a copy of the checkout who types what a document says."""
+
+    def __init__(
+        self, home: Path, tools: Sequence[Path] = (), *, account: str = "", **env: str
+    ) -> None:
+        self.account = account or any_account()
         self._home = home
+        self._checkout = home / "paddlecloud"
+        left_out = shutil.ignore_patterns(".*", "__pycache__", "build", "*.egg-info")
+        shutil.copytree(ROOT, self._checkout, ignore=left_out, symlinks=True)
+        (self._checkout / ".venv").symlink_to(sys.prefix)  # as `make venv` would
+        folders = [*tools, self._checkout / ".venv" / "bin", os.environ["PATH"]]
         self._env = {
-            "PATH": path,
+            "PATH": ":".join(map(str, folders)),
             "HOME": str(home),
-            "PADDLECLOUD_HOME": str(home / ".paddlecloud"),
-            "PADDLECLOUD_PORT": str(port),
-            "USER": "alice",
-            "LOGNAME": "alice",
+            "USER": self.account,
+            "LOGNAME": self.account,
             "LANG": "C.UTF-8",
-            "COLUMNS": "120",
-            "OUT": str(home / "out"),
+            "PADDLECLOUD_PORT": str(free_port()),
             **env,
         }
 
@@ -140,7 +161,7 @@ class Reader:
         address = f"127.0.0.1:{self._env['PADDLECLOUD_PORT']}"
         done = subprocess.run(
             ["bash", "-c", command.replace("127.0.0.1:8000", address)],
-            cwd=self._cwd,
+            cwd=self._checkout,
             env=self._env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -148,11 +169,12 @@ class Reader:
             text=True,
             timeout=TIMEOUT_S,
         )
-        text = done.stdout.replace(str(self._home), "~").replace(str(ROOT), "~/paddlecloud")
+        # No secret in a document, not even a dead one.
+        text = re.sub(r"\bpct_[\w-]+", "pct_...", done.stdout)
+        text = text.replace(str(self._home), "~").replace(str(ROOT), "~/paddlecloud")
         text = text.replace(self._env["PADDLECLOUD_PORT"], "8000")
-        text = re.sub(
-            r"\bpct_[\w-]+", "pct_...", text
-        )  # no secret in a document, not even a dead one
+        for name in (dns_label(self.account), self.account):
+            text = text.replace(name, WRITTEN_AS)
         lines = [line.rstrip() for line in text.splitlines()]
         return [line for line in lines if not _PASSING.fullmatch(line)]
 
@@ -184,7 +206,8 @@ def differences(document: Document, tools: Sequence[Path] = (), **env: str) -> l
 
 
 def record(document: Document, tools: Sequence[Path] = (), **env: str) -> None:
-    for step, printed in zip(document.steps, play(document, tools, **env), strict=True):
+    played = play(document, tools, account=any_account("-"), **env)
+    for step, printed in zip(document.steps, played, strict=True):
         step.shown = printed
     document.write()
 

@@ -10,7 +10,9 @@ import pytest
 
 from paddlecloud.cli import times
 from paddlecloud.cli.main import main
-from tests.scripted_server import ScriptedServer
+from paddlecloud.sdk.platform_calls import PlatformCalls
+from tests.cli.scripted_files import ScriptedFiles
+from tests.scripted_server import Answer, ScriptedServer
 
 NOW = "2026-11-15T08:00:00.000Z"
 
@@ -44,6 +46,15 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
         return Ran(code, out, err)
 
     return run_it
+
+
+@pytest.fixture
+def files(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> ScriptedFiles:
+    """Those of a user called bob, in the datacenter dc2; the test fills them."""
+    scripted = ScriptedFiles()
+    server.routes["GET /api/v2/status"] = Answer({"cluster": "dc2", "account": "bob"})
+    monkeypatch.setattr(PlatformCalls, "files", scripted)
+    return scripted
 
 
 @pytest.fixture(autouse=True)

@@ -132,7 +132,7 @@ def test_a_failed_job_as_people_need_it(server: ScriptedServer, run: Run) -> Non
         "  workers        trainer-0    Stopped    127.0.0.2\n"
         "                 trainer-1    Failed     127.0.0.3, exit 1, attempt 3\n"
         "  logs           kept: paddlecloud logs -w resnet-trainer-1 -n 200 resnet\n"
-        "  output         paddlecloud pfs ls /pfs/local/home/alice/jobs/wide-deep/output\n"
+        "  output         paddlecloud outputs resnet\n"
     )
     (asked,) = server.asked("GET", f"/api/v2/jobs/{ID}/logs")
     assert asked.query.items() >= {"replica": "trainer-1", "attempt": "3", "run": "2"}.items()

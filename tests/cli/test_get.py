@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 import yaml
@@ -32,6 +33,33 @@ def test_jobs_as_in_the_usage_manual(server: ScriptedServer, run: Run) -> None:
 def test_no_jobs_is_a_table_of_heads(server: ScriptedServer, run: Run) -> None:
     server.routes[JOBS] = page()
     assert run("get", "jobs").out == "NUM   NAME   SUCC   FAIL   START   COMP   ACTIVE\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "known", "advice"),
+    [
+        (("get", "jobs"), [job()], "no live jobs; ended ones: paddlecloud get jobs -a\n"),
+        (("jobs",), [job()], "no live jobs; ended ones: paddlecloud get jobs -a\n"),
+        (
+            ("get", "jobs", "x"),
+            [job("x")],
+            "no live job named x; ended ones: paddlecloud get jobs -a x\n",
+        ),
+        (("get", "jobs", "x"), [], "no job named x; paddlecloud get jobs -a lists all\n"),
+        (("get", "jobs"), [], "no jobs yet; to start one: paddlecloud submit --help\n"),
+        (("get", "jobs", "-a"), [], "no jobs yet; to start one: paddlecloud submit --help\n"),
+    ],
+)
+def test_a_table_without_rows_says_where_jobs_are(
+    server: ScriptedServer, run: Run, words: tuple[str, ...], known: list[Any], advice: str
+) -> None:
+    server.routes["GET /api/v2/jobs"] = lambda request: page(
+        *(known if request.query["phase"] == "all" else ())
+    )
+    ran = run(*words)
+    assert ran.out.count("\n") == 1
+    assert ran.err == advice
+    assert run(*words, "-o", "json").err == ""
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 
 import paddlecloud
 from paddlecloud.cli import helping
-from paddlecloud.cli.verbs import TOPICS, VERBS
+from paddlecloud.cli.verbs import DAILY, TOPICS, VERBS
 from paddlecloud.core import errors
 from tests.cli.conftest import Run
 from tests.cli.shapes import job, page
@@ -32,7 +32,27 @@ def test_prints_its_version_as_the_second_client_did(run: Run) -> None:
     assert run("-v").out == f"paddle cloud platform v{paddlecloud.__version__}\n"
 
 
-@pytest.mark.parametrize("words", [(), ("help",), ("--help",), ("-h",)])
+def test_alone_it_shows_one_screen_that_ends_with_what_to_type_next(run: Run) -> None:
+    ran = run()
+    lines = ran.out.splitlines()
+    assert ran.code == 0
+    assert lines[0] == "Usage: paddlecloud <flags> <subcommand> <subcommand args>"
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    assert [line.split()[0] for line in lines[2 : 2 + len(DAILY)]] == list(DAILY)
+    assert lines[-2] == "next: paddlecloud up"
+    assert lines[-1].startswith("then: paddlecloud submit ")
+
+
+def test_verbs_of_every_day_come_first_and_those_of_older_clients_last(run: Run) -> None:
+    listed = run("help").out
+    places = [listed.index(f"\t{verb} ") for verb in ("submit", "outputs", "pfs", "up", "job")]
+    assert places == sorted(places)
+    assert "\nSubcommands for PFS:\n" in listed
+    assert listed.index("Subcommands for scripts of the older clients:") < listed.index("\tls ")
+
+
+@pytest.mark.parametrize("words", [("help",), ("help", "all"), ("--help",), ("-h",)])
 def test_explains_itself(run: Run, words: tuple[str, ...]) -> None:
     ran = run(*words)
     assert ran.code == 0
@@ -190,11 +210,11 @@ def test_status_at_a_glance(server: ScriptedServer, run: Run) -> None:
     }
     server.routes["GET /api/v2/status"] = Answer(status)
     assert run("status").out == (
-        "platform   http://127.0.0.1:8000   (embedded engine, 2 cpu, 24Gi, 0 gpu)\n"
+        "platform   http://127.0.0.1:8000   (embedded engine, 2 cores, 24Gi, 0 gpu)\n"
         "server     0.1.0, pid 77, cluster local\n"
         "restarted  2 times, last 3m ago: killed by signal 9\n"
         "account    alice\n"
-        "free       3 of 8 cpu, 20Gi of 24Gi, 0 of 0 gpu\n"
+        "free       3 of 8 cpu (4 per core), 20Gi of 24Gi, 0 of 0 gpu\n"
         "jobs       3 live: 2 running, 1 queued\n"
         "note       memory is not enforced\n"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tests.cli.shapes import ended, failure, job
+from tests.cli.shapes import counts, ended, failure, job
 from tests.cli.taking import take_packages
 from tests.scripted_server import Answer, Request, ScriptedServer
 
@@ -39,7 +39,44 @@ def test_prints_the_three_steps(server: ScriptedServer, run: Run, package: Path)
         "Collecting package ... Done            1 file, 83 kB (skipped .git, 212 kB)\n"
         "Uploading package ... Done             83 kB sent\n"
         f"Starting job wide-deep ... Done        {ID}\n"
+        "2 trainers + 2 pservers; for trainers only: --mode collective\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "roles", "line"),
+    [
+        (
+            (),
+            {"trainer": 1, "pserver": 1},
+            "1 trainer + 1 pserver; for one program only: --mode single",
+        ),
+        (
+            ("-p", "2"),
+            {"trainer": 2, "pserver": 2},
+            "2 trainers + 2 pservers; for trainers only: --mode collective",
+        ),
+        (("-pservers", "1"), {"trainer": 1, "pserver": 1}, "1 trainer + 1 pserver"),
+        (("-pscpu", "2"), {"trainer": 1, "pserver": 1}, "1 trainer + 1 pserver"),
+        (("--mode", "ps"), {"trainer": 1, "pserver": 1}, "1 trainer + 1 pserver"),
+        (("--mode", "collective", "-p", "3"), {"trainer": 3, "pserver": 0}, "3 trainers"),
+        (("--mode", "single"), {"trainer": 1}, ""),
+    ],
+)
+def test_says_what_starts_and_how_to_do_without_servers_nobody_asked_for(
+    server: ScriptedServer,
+    run: Run,
+    package: Path,
+    words: tuple[str, ...],
+    roles: dict[str, int],
+    line: str,
+) -> None:
+    accept(server, has_package=True)
+    shape = {role: counts(wanted) for role, wanted in roles.items()}
+    server.routes["POST /api/v2/jobs"] = Answer(job(roles=shape), 201)
+    ran = run("submit", "-entry", "x", *words, str(package))
+    assert ran.out.splitlines()[3:] == ([line] if line else [])
+    assert "trainer" not in run("submit", "-entry", "x", *words, "-o", "name", str(package)).out
 
 
 def test_sends_nothing_the_server_has(server: ScriptedServer, run: Run, package: Path) -> None:
@@ -89,9 +126,12 @@ def test_the_package_may_stand_anywhere(server: ScriptedServer, run: Run, packag
 def test_a_pfs_package_is_used_in_place(server: ScriptedServer, run: Run) -> None:
     accept(server)
     ran = run("submit", "-entry", "x", "/pfs/local/home/alice/pkg")
-    assert ran.out == f"Starting job paddle-cluster-job ... Done  {ID}\n"
+    assert ran.out.splitlines()[0] == f"Starting job paddle-cluster-job ... Done  {ID}"
     (sent,) = server.requests
     assert sent.json["job_package"] == "/pfs/local/home/alice/pkg"
+    server.routes["GET /api/v2/status"] = Answer({"cluster": "dc2", "account": "bob"})
+    assert run("submit", "-entry", "x", "~/pkg").code == 0
+    assert server.requests[-1].json["job_package"] == "/pfs/dc2/home/bob/pkg"
     assert sent.json["package_digest"] == ""
 
 
@@ -158,7 +198,7 @@ def test_follow_prints_whole_lines_with_who_wrote_them(
         {"end": True, "phase": "Succeeded"},
     )
     ran = run("submit", "-entry", "x", "--follow", "-jobname", "wide-deep", str(package))
-    assert ran.out.splitlines()[3:] == [
+    assert ran.out.splitlines()[4:] == [
         "pserver-0   | listening on 127.0.0.2:36001",
         "trainer-1   | epoch 0 step 100 loss 0.6127",
         "trainer-0   | epoch 0 step 100 loss 0.6113",

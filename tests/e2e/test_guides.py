@@ -10,13 +10,15 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
-from transcripts import Document, Reader, differences, kinds_of  # noqa: E402
+from transcripts import Document, Reader, any_account, differences, kinds_of  # noqa: E402
 
-ON_A_CLUSTER = ("kubernetes",)  # by tests/kube/test_guide.py
+from paddlecloud.core.names import check_account_name  # noqa: E402
+
+ON_A_CLUSTER = [ROOT / "docs" / "guides" / "kubernetes.md"]  # by tests/kube/test_guide.py
 GUIDES = [
     path
     for path in sorted((ROOT / "docs").rglob("*.md"))
-    if "```console" in path.read_text() and path.stem not in ON_A_CLUSTER
+    if "```console" in path.read_text() and path not in ON_A_CLUSTER
 ]
 
 
@@ -59,6 +61,41 @@ def test_a_document_is_written_as_it_was_read(tmp_path):
 )
 def test_what_differs_from_run_to_run_is_no_difference(one, another):
     assert kinds_of(one) == kinds_of(another)
+
+
+def test_a_reader_has_another_name_each_time_and_the_document_knows_one(tmp_path):
+    names = {any_account() for _ in range(50)}
+    assert len(names) > 40
+    for name in names:
+        check_account_name(name)
+    reader = Reader(tmp_path, account="aq.7w")
+    assert reader.type("echo /pfs/local/home/$LOGNAME in aq-7w--12e") == [
+        "/pfs/local/home/alice in alice"
+    ]
+
+
+def test_a_reader_has_the_environment_of_a_new_login(tmp_path, monkeypatch):
+    monkeypatch.setenv("OUT", "/somewhere")
+    monkeypatch.setenv("PADDLECLOUD_HOME", "/somewhere")
+    names = Reader(tmp_path).type("env -0 | tr '\\0' '\\n' | cut -d= -f1")
+    assert set(names) - {"_", "SHLVL", "PWD"} == {
+        *("PATH", "HOME", "USER", "LOGNAME", "LANG", "PADDLECLOUD_PORT")
+    }
+
+
+def test_what_a_reader_leaves_is_not_left_in_the_checkout(tmp_path):
+    Reader(tmp_path).type("mkdir out-of-a-test && touch examples/out-of-a-test")
+    assert not (ROOT / "out-of-a-test").exists()
+    assert not (ROOT / "examples" / "out-of-a-test").exists()
+
+
+@pytest.mark.parametrize("guide", [*GUIDES, *ON_A_CLUSTER], ids=lambda path: path.stem)
+def test_no_guide_types_the_name_of_an_account_nobody_has(guide):
+    typed = [step.command for step in Document.read(guide).steps]
+    wrong = [
+        line for line in typed if "home/alice" in line or "$OUT" in line.replace("$OUTPUT", "")
+    ]
+    assert wrong == []
 
 
 def test_a_reader_finds_no_secret_and_no_progress(tmp_path):

@@ -57,7 +57,7 @@ Examples:
 FLAGS = (
     Flag(("--admin",), Kind.BOOL, meaning="add: may do what you may"),
     Flag(("--password-stdin",), Kind.BOOL, meaning="add: read a password, one line"),
-    Flag(("-cpu",), value="CORES", meaning="quota: cores in all, or none"),
+    Flag(("-cpu",), value="CPU", meaning="quota: cpu in all, or none"),
     Flag(("-memory",), value="SIZE", meaning="quota: memory in all, or none"),
     Flag(("-gpu",), value="N", meaning="quota: cards in all, or none"),
     Flag(("-replicas",), value="N", meaning="quota: replicas in all, or none"),

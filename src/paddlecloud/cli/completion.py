@@ -23,7 +23,7 @@ FLAGS = ()
 BASH = """_paddlecloud() {
     local IFS=$'\\n'
     COMPREPLY=($(paddlecloud completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
-    [[ ${COMPREPLY[0]} == /* ]] && compopt -o filenames -o nospace 2>/dev/null
+    [[ ${COMPREPLY[0]} == [/~]* ]] && compopt -o filenames -o nospace 2>/dev/null
     return 0
 }
 complete -o default -F _paddlecloud paddlecloud paddlectl
@@ -32,7 +32,7 @@ ZSH = """_paddlecloud() {
     local -a found
     found=(${(f)"$(paddlecloud completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)"})
     if (( ! ${#found} )); then _files
-    elif [[ $found[1] == /* ]]; then compadd -S '' -a found
+    elif [[ $found[1] == [/~]* ]]; then compadd -S '' -a found
     else compadd -a found; fi
 }
 compdef _paddlecloud paddlecloud paddlectl
@@ -47,7 +47,7 @@ complete -c paddlectl -a '(__paddlecloud_words)'
 _SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 _MOST_PATHS = 500
-_TAKE_A_JOB = {"logs", "describe", "explain", "events", "wait", "rerun", "kill"}
+_TAKE_A_JOB = {"logs", "describe", "outputs", "explain", "events", "wait", "rerun", "kill", "scale"}
 _WORDS = {
     "get": ("jobs", "workers", "quota"),
     "file": ("put", "get", "ls"),
@@ -97,8 +97,8 @@ def candidates(session: Session, line: list[str]) -> list[str]:
         return _starting(current, names)
     if verb == "help":
         return _starting(current, (*VERBS, *TOPICS))
-    if current.startswith("/pf"):
-        return _remote_paths(session, current)
+    if current.startswith(("/pf", "~/", "'~/")):
+        return _remote_paths(session, current.lstrip("'"))
     first = verb.partition(" ")[0]
     rest = [word for word in before[before.index(first) + 1 :] if not word.startswith("-")]
     if verb in _TAKE_A_JOB or (verb == "get" and rest[:1] == ["workers"]):
@@ -135,7 +135,8 @@ def _remote_paths(session: Session, current: str) -> list[str]:
         home = paths.home(session) + "/"
         if home.startswith(current):
             return [home]
-        listed = list(islice(session.client.files.entries(folder), _MOST_PATHS))
+        [whole] = paths.resolve(session, [folder])
+        listed = list(islice(session.client.files.entries(whole), _MOST_PATHS))
     except PaddleCloudError:
         return []
     slash = {"directory": "/"}

@@ -7,6 +7,7 @@ from paddlecloud.cli.events import one_job
 from paddlecloud.cli.everywhere import output_flag
 from paddlecloud.cli.get import latest_attempts, pod_status
 from paddlecloud.cli.session import Session
+from paddlecloud.cli.sizes import roles
 from paddlecloud.wire.job_workspace import command_of
 
 TYPE_CHECKING = False
@@ -82,15 +83,12 @@ def _entry(spec: dict[str, Any]) -> object:
 
 
 def _facts(job: JobWithSpecShape) -> list[tuple[str, str]]:
-    sizes = ", ".join(
-        f"{counts['wanted']} {role}{'s' if counts['wanted'] != 1 else ''}"
-        for role, counts in job["roles"].items()
-        if counts["wanted"]
-    )
+    wanted = {role: counts["wanted"] for role, counts in job["roles"].items() if counts["wanted"]}
+    size = f"{job['cpu']} cpu, {job['memory']}, {job['gpu']} gpu"
     rows = [
         ("id", job["id"]),
         ("account", f"{_who(job)} on {job['cluster']}, priority {job['priority']}"),
-        ("shape", f"{job['mode']}: {sizes}; {job['cpu']} cpu, {job['memory']}, {job['gpu']} gpu"),
+        ("shape", f"{job['mode']}: {roles(wanted)}; {size}"),
         ("entry", str(_entry(job["spec"]))),
         ("submitted", times.for_reading(job["submitted_at"])),
     ]
@@ -180,5 +178,5 @@ def _commands(job: JobWithSpecShape) -> list[tuple[str, str]]:
     else:
         rows.append(("logs", f"kept: paddlecloud logs {name}"))
     if job["output"]:
-        rows.append(("output", f"paddlecloud pfs ls {job['output']}"))
+        rows.append(("output", f"paddlecloud outputs {name}"))
     return rows

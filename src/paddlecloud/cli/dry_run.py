@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from paddlecloud.cli.output import print_object
 from paddlecloud.cli.session import Session
+from paddlecloud.cli.sizes import roles
 from paddlecloud.core import jobspec
 from paddlecloud.core.jobspec import JobSpec, Role
 from paddlecloud.core.resources import format_cpu, format_memory
@@ -46,13 +47,13 @@ def show(session: Session, submission: Submission) -> int:
 def _for_people(spec: JobSpec, package: str, result: dict[str, Any]) -> str:
     servers = spec.role(Role.PSERVER)
     total = spec.resources_at(spec.trainers.replicas)
-    size = f"{spec.trainers.replicas} trainer{'s' if spec.trainers.replicas > 1 else ''}"
+    counts = {Role.TRAINER.value: spec.trainers.replicas}
     if servers:
-        size += f" + {servers.replicas} pserver{'s' if servers.replicas > 1 else ''}"
+        counts[Role.PSERVER.value] = servers.replicas
     needs = f"{format_cpu(total.cpu_milli)} cpu, {format_memory(total.memory_bytes)}"
     lines = [
         f"{spec.name}: nothing was submitted (dry run)",
-        f"  mode       {spec.mode.value}: {size}",
+        f"  mode       {spec.mode.value}: {roles(counts)}",
         f"  needs      {needs}, {total.gpu} gpu in all",
         f"  entry      {spec.entry or spec.topology}",
     ]

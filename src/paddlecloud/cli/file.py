@@ -27,9 +27,9 @@ Paths on the platform are /pfs/<datacenter>/home/<user>/... (your own) and
   ls PATH       one name per line
 
 Examples:
-  paddlecloud file put ./data/ /pfs/local/home/alice/data
-  paddlecloud file ls /pfs/local/home/alice/data
-  paddlecloud file get /pfs/local/home/alice/jobs/wide-deep/output/model ./
+  paddlecloud file put ./data/ '~/data'
+  paddlecloud file ls '~/data'
+  paddlecloud file get '~/jobs/wide-deep/output/model' ./
 """
 FLAGS = ()
 
@@ -46,8 +46,8 @@ def run(session: Session) -> int:
     raise InvalidInput("file does one of three things", hint=f"usage: {USAGE}")
 
 
-def _ls(session: Session, path: str) -> int:
-    paths.check(path)
+def _ls(session: Session, typed: str) -> int:
+    [path] = paths.remote(session, [typed], "file ls")
     with paths.Naming(session, path):
         for entry in session.client.files.entries(path):
             session.say(entry["name"])
@@ -61,7 +61,7 @@ def _put(session: Session, source: str, target: str) -> int:
         )
     if not os.path.exists(source):
         raise InvalidInput(f"there is no {source}", field="SRC")
-    paths.check(target)
+    [target] = paths.remote(session, [target], "file put")
     is_folder = os.path.isdir(source)
     to = target.rstrip("/") + "/" if is_folder else target
     count = 0
@@ -78,7 +78,7 @@ def _put(session: Session, source: str, target: str) -> int:
 
 
 def _get(session: Session, source: str, target: str) -> int:
-    paths.check(source)
+    [source] = paths.remote(session, [source], "file get")
     if target.endswith(("/", os.sep)) or os.path.isdir(target):
         target = os.path.join(target, paths.base_name(source))
     if os.path.lexists(target):

@@ -88,6 +88,8 @@ def _show(session: Session, look: Callable[[], Listing]) -> int:
     listing = look()
     if form in ("table", "wide"):
         session.write(tables.render(listing.headers, listing.rows, session.terminal))
+        if not listing.rows and listing.row_of is not None:
+            say_where_jobs_are(session, "".join(session.parsed.positionals[1:2]))
     else:
         from paddlecloud.cli.output import print_items
 
@@ -111,6 +113,19 @@ def _jobs(session: Session, names: Sequence[str]) -> Listing:
         row_of, headers = _short, SHORT_HEADERS
     rows = [row_of(number, job) for number, job in enumerate(jobs)]
     return Listing(headers, rows, jobs, row_of)
+
+
+def say_where_jobs_are(session: Session, name: str = "") -> None:
+    """Below a table without rows, on the standard error: what to type to see or to have some."""
+    session.flush()
+    is_all = session.parsed.switch("a")
+    which = f" named {name}" if name else "s"
+    if not is_all and session.client.jobs_page("all", name=name, limit=1)["items"]:
+        session.note(f"no live job{which}; ended ones: paddlecloud get jobs -a {name}".rstrip())
+    elif name:
+        session.note(f"no job{which}; paddlecloud get jobs -a lists all")
+    else:
+        session.note("no jobs yet; to start one: paddlecloud submit --help")
 
 
 SHORT_HEADERS: Row = ("NUM", "NAME", "SUCC", "FAIL", "START", "COMP", "ACTIVE")

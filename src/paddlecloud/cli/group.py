@@ -46,8 +46,8 @@ Examples:
 """
 AMOUNTS = ("cpu", "memory", "gpu", "replicas")
 KINDS = ("guarantee", "limit")
-_MEANINGS = {"guarantee": "{} that is theirs, or none", "limit": "{} at most in all, or none"}
-_VALUES = {"cpu": "CORES", "memory": "SIZE", "gpu": "N", "replicas": "N"}
+_MEANINGS = {"guarantee": "{} guaranteed to it, or none", "limit": "{} it may hold in all, or none"}
+_VALUES = {"cpu": "CPU", "memory": "SIZE", "gpu": "N", "replicas": "N"}
 
 GROUP = Flag(("--group-name", "--group"), value="GROUP", meaning="which group")
 JSON = Flag(("--json",), Kind.BOOL, meaning="print JSON")

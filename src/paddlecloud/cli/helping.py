@@ -9,10 +9,12 @@ from __future__ import annotations
 import sys
 
 from paddlecloud.cli.session import Session
-from paddlecloud.cli.verbs import GROUPS, SUBVERBS, TOPICS, VERBS, module_of
+from paddlecloud.cli.verbs import DAILY, GROUPS, NEXT, SUBVERBS, TOPICS, VERBS, module_of
 
 USAGE = "paddlecloud help [verb or topic]"
 HELP = """
+`paddlecloud help` lists every verb and topic, `paddlecloud` alone those of every day.
+
 Examples:
   paddlecloud help submit
   paddlecloud help exit-codes
@@ -34,7 +36,7 @@ def open_session(words: list[str]) -> Session:
 
 
 def about_words(words: list[str]) -> int:
-    if not words:
+    if not words or words == ["all"]:
         return overview()
     word = words[0]
     if " ".join(words[:2]) in SUBVERBS:
@@ -50,6 +52,23 @@ def about_words(words: list[str]) -> int:
     from paddlecloud.cli import failures
 
     raise failures.unknown_verb(word)
+
+
+def first_screen() -> int:
+    """`paddlecloud` alone: what a day takes, and what to type next; fits 24 lines of 80."""
+    width = max(map(len, DAILY))
+    lines = [HEAD, ""]
+    lines += [f"  {verb:<{width}}   {VERBS[verb][2]}" for verb in DAILY]
+    lines += [
+        "",
+        "  paddlecloud help               all subcommands and topics",
+        "  paddlecloud help SUBCOMMAND    its flags and examples",
+        "",
+        "next: paddlecloud up",
+        f"then: {NEXT}",
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
 
 
 def overview() -> int:

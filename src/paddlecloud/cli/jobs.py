@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from paddlecloud.cli import tables, times
 from paddlecloud.cli.everywhere import output_flag
+from paddlecloud.cli.get import say_where_jobs_are
 from paddlecloud.cli.session import Session
 from paddlecloud.forms.go_flags import Flag, Kind
 
@@ -49,4 +50,6 @@ def run(session: Session) -> int:
         )
     headers = ("NAMESPACE", "NAME", "DESIRED", "SUCCESSFUL", "AGE")
     session.write(tables.render(headers, rows, session.terminal))
+    if not rows:
+        say_where_jobs_are(session)
     return 0

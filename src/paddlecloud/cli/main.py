@@ -58,7 +58,7 @@ def _run(words: list[str]) -> int:
         if not verb or (verb == "help" and not rest):
             from paddlecloud.cli import helping
 
-            return helping.overview()
+            return helping.overview() if words else helping.first_screen()
         verb, rest = _with_action(verb, rest)
         module = _module(verb)
         if _asks_for_help(module, rest):

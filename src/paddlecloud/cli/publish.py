@@ -20,8 +20,8 @@ Whoever has the link can fetch the file, without logging in, until it expires. I
 file is when it is fetched. Only files of your own home, not folders. Without a path: your links.
 
 Examples:
-  paddlecloud publish /pfs/local/home/alice/model.tar.gz
-  paddlecloud publish --expires 12h /pfs/local/home/alice/model.tar.gz
+  paddlecloud publish '~/model.tar.gz'
+  paddlecloud publish --expires 12h '~/model.tar.gz'
   paddlecloud publish
   paddlecloud publish --revoke 3f0c7d1e
 """
@@ -45,8 +45,7 @@ def run(session: Session) -> int:
 
 def _publish(session: Session, words: tuple[str, ...]) -> int:
     expires_in_s = _expires_in_s(session)
-    for word in words:
-        paths.check(word)
+    found = paths.remote(session, words, "publish")
     made = []
 
     def publish(path: str) -> None:
@@ -60,7 +59,7 @@ def _publish(session: Session, words: tuple[str, ...]) -> int:
                 f"paddlecloud publish --revoke {link['id']}"
             )
 
-    code = paths.each(session, words, publish)
+    code = paths.each(session, found, publish)
     if "o" in session.parsed:
         from paddlecloud.cli.output import print_items
 

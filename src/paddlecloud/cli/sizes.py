@@ -6,6 +6,8 @@ documentation. It never rounds a size to zero.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 def of_bytes(count: int) -> str:
     if count < 1000:
@@ -49,6 +51,11 @@ def binary_of(part: int, whole: int) -> str:
     """`1.2 of 2.0 GiB`: how far something is; at its start `0.0 of 2.0 GiB`."""
     power = binary_unit(whole)
     return f"{binary_number(part, power)} of {binary_number(whole, power)} {_BINARY[power]}"
+
+
+def roles(counts: Mapping[str, int]) -> str:
+    """`2 trainers + 2 pservers`: how many of each role."""
+    return " + ".join(counted(count, role) for role, count in counts.items())
 
 
 def counted(count: int, noun: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from paddlecloud.cli.everywhere import output_flag
 from paddlecloud.cli.session import Session
+from paddlecloud.cli.sizes import counted
 from paddlecloud.core.errors import ServerUnreachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from paddlecloud.wire.shapes import FileServiceShape, RestartShape, StatusShape
+    from paddlecloud.wire.shapes import CapacityShape, FileServiceShape, RestartShape, StatusShape
 
 USAGE = "paddlecloud status"
 HELP = """
@@ -44,7 +45,7 @@ def run(session: Session) -> int:
     if capacity is not None:
         free = capacity["free"]
         session.say(
-            f"free       {free['cpu']} of {capacity['cpu']} cpu, "
+            f"free       {free['cpu']} of {capacity['cpu']} cpu{_per_core(capacity)}, "
             f"{gibibytes(free['memory'])} of {gibibytes(capacity['memory'])}, "
             f"{free['gpu']} of {capacity['gpu']} gpu"
         )
@@ -103,12 +104,20 @@ def _restarts(count: int, last: RestartShape) -> str:
     return f"{times}, last {age(last['at'])} ago: {last['reason']}"
 
 
+def _per_core(capacity: CapacityShape) -> str:
+    """` (4 per core)` where jobs share cores, so that nobody takes a cpu for a core."""
+    from paddlecloud.core.resources import parse_cpu
+
+    shares = parse_cpu(capacity["cpu"]) / 1000 / max(1, capacity["cores"])
+    return "" if shares == 1 else f" ({shares:g} per core)"
+
+
 def platform_line(status: StatusShape) -> str:
-    """`platform   http://127.0.0.1:8000   (embedded engine, 2 cpu, 23.4Gi, 0 gpu)`"""
+    """`platform   http://127.0.0.1:8000   (embedded engine, 2 cores, 23.4Gi, 0 gpu)`"""
     capacity = status["capacity"]
     what = f"{status['engine']} engine"
     if capacity is not None:
-        what += f", {capacity['cores']} cpu, {gibibytes(capacity['memory'])}"
+        what += f", {counted(capacity['cores'], 'core')}, {gibibytes(capacity['memory'])}"
         what += f", {capacity['gpu']} gpu"
     return f"platform   {status['endpoint']}   ({what})"
 

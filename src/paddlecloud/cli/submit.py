@@ -12,6 +12,7 @@ import time
 from paddlecloud.cli import outcomes, sizes
 from paddlecloud.cli.everywhere import FLAGS as EVERYWHERE
 from paddlecloud.cli.everywhere import output_flag
+from paddlecloud.cli.pfs import paths
 from paddlecloud.cli.session import Session
 from paddlecloud.core.errors import CannotFit, InvalidInput
 from paddlecloud.forms import submit_flags
@@ -28,8 +29,13 @@ if TYPE_CHECKING:
 USAGE = "paddlecloud submit [options] <package path>"
 HELP = """
 The package is a folder with your program and all it needs; `.git` and what `.gitignore` and
-`.paddleignore` name stays behind (paddlecloud help packages). A path that begins with /pfs/ is
-used where it is. Flags may stand before or after the path, with one dash or two.
+`.paddleignore` name stays behind (paddlecloud help packages). A path that begins with /pfs/ or
+'~/' (quoted: your home on the platform) is used where it is. Flags may stand before or after the
+path, with one dash or two.
+
+Without --mode and -pservers there are as many parameter servers as trainers, and every replica
+runs the command. For a program that needs no servers: --mode single, or collective for several.
+On the embedded engine jobs share cores: `paddlecloud status` says how many cpu there are per core.
 
 Examples:
   paddlecloud submit --mode single -entry "python train.py" ./my_package
@@ -82,21 +88,27 @@ def open_session(words: list[str]) -> SubmitSession:
 
 
 def run(session: SubmitSession) -> int:
+    if paths.is_home(session.submission.package):
+        [package] = paths.resolve(session, [session.submission.package])
+        session.submission = session.submission.in_place(package)
     submission = session.submission
     if "dry-run" in session.parsed:
         from paddlecloud.cli import dry_run
 
         return dry_run.show(session, submission)
     is_quiet = "o" in session.parsed
-    package = None if submission.is_in_place else _collect(session, submission.package, is_quiet)
+    sent = None if submission.is_in_place else _collect(session, submission.package, is_quiet)
     form = submit_flags_form(submission)
-    if package is not None:
-        session.client.check_before_upload(form, package.bytes)
-        _upload(session, package, is_quiet)
-        form["package_digest"] = package.digest
+    if sent is not None:
+        session.client.check_before_upload(form, sent.bytes)
+        _upload(session, sent, is_quiet)
+        form["package_digest"] = sent.digest
     job = _start(session, form, is_quiet)
     if is_quiet:
         _print_job(session, job)
+    elif shape := _shape(job, submission):
+        session.say(shape)
+        session.flush()
     if session.parsed.switch("follow"):
         return follow(session, job)
     if session.parsed.switch("wait"):
@@ -219,6 +231,23 @@ def _start(session: Session, form: dict[str, object], is_quiet: bool) -> JobShap
             raise
         step.detail = job["id"]
     return job
+
+
+_ABOUT_SERVERS = ("mode", "pservers", "pscpu_milli", "psmemory_bytes")
+
+
+def _shape(job: JobShape, submission: Submission) -> str:
+    """`2 trainers + 2 pservers`; nothing for a single process. Parameter servers that nobody has
+    asked for come with the flag that does without them: a plain program would run in each."""
+    counts = {role: each["wanted"] for role, each in job["roles"].items() if each["wanted"]}
+    if sum(counts.values()) <= 1:
+        return ""
+    words = sizes.roles(counts)
+    if "pserver" not in counts or any(name in submission.written for name in _ABOUT_SERVERS):
+        return words
+    if counts.get("trainer") == 1:
+        return f"{words}; for one program only: --mode single"
+    return f"{words}; for trainers only: --mode collective"
 
 
 def _print_job(session: Session, job: JobShape) -> None:

@@ -93,13 +93,21 @@ PATHS = """Where files are on the platform:
 
 A job sees the same paths: what you copy to /pfs/local/home/alice/data a job of yours opens as
 /pfs/local/home/alice/data, and what it writes there you list and fetch.
-  /pfs/<datacenter>/home/<user>/jobs/<job>/output   what a job wrote to $OUTPUT_PATH, kept after it
+  /pfs/<datacenter>/home/<user>/jobs/<job>/output   what a job wrote to $OUTPUT_PATH, kept after it;
+                                                    paddlecloud outputs JOB lists and fetches it
 
-In a command a path that begins with /pfs/ is on the platform, every other one is local; a local
-folder /pfs is written /./pfs. `pfs ls` and `pfs du` without a path mean your own folder.
+`~` is your own home on the platform, /pfs/<datacenter>/home/<user>, in every command that takes
+a path there: '~/data'. Quote it: your shell replaces a bare ~ by your home on this machine. Where
+only the platform can be meant (pfs ls, cat, stat, du, mkdir; file; publish) that is understood,
+and a note says so; rm and mv ask for the quotes; for cp and sync it is the local folder it has
+become. Programs and the REST API write the whole path.
+
+In a command a path that begins with /pfs/ or ~/ is on the platform, every other one is local; a
+local folder /pfs is written /./pfs, and one called ~ is ./~. `pfs ls` and `pfs du` without a path
+mean your own folder.
 
 Patterns: * any characters, ? one, [a-z] one of these, within one name. Your shell expands
-unquoted ones to local files, so quote those for the platform: '/pfs/local/home/alice/part-*.gz'.
+unquoted ones to local files, so quote those for the platform: '~/data/part-*.gz'.
 Spaces need quotes too. A path that begins with - comes after --.
 
 A slash at the end: `src/` means what is in the folder, `src` the folder itself; `target/` means

@@ -12,6 +12,7 @@ from paddlecloud.cli import engine_choice, local_platform, platform_life
 from paddlecloud.cli.local_platform import Running
 from paddlecloud.cli.session import Session
 from paddlecloud.cli.status import platform_line
+from paddlecloud.cli.verbs import NEXT
 from paddlecloud.core.errors import NotLoggedIn
 from paddlecloud.forms.go_flags import Flag, Kind
 
@@ -49,7 +50,6 @@ FLAGS = (
     Flag(("--foreground",), Kind.BOOL, meaning="stay attached, log here; Ctrl-C stops all"),
     *engine_choice.FLAGS,
 )
-NEXT = 'paddlecloud submit --mode single -entry "python train.py" ./my_package'
 
 
 def run(session: Session) -> int:

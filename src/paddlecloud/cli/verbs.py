@@ -11,37 +11,32 @@ FILES = "PFS"  # the head the first client had
 PLATFORM = "the platform"
 ADMIN = "the administrator"
 CLIENT = "this program"
-GROUPS = (JOBS, FILES, PLATFORM, ADMIN, CLIENT)
+OLDER = "scripts of the older clients"
+GROUPS = (JOBS, FILES, PLATFORM, ADMIN, CLIENT, OLDER)
+
+# What to type once the platform runs.
+NEXT = 'paddlecloud submit --mode single -entry "python train.py" ./my_package'
 
 # verb: (module in paddlecloud.cli, group, summary)
 VERBS: dict[str, tuple[str, str, str]] = {
     "submit": ("submit", JOBS, "start a job from a package"),
     "get": ("get", JOBS, "list jobs, the workers of a job, quota or registries"),
-    "jobs": ("jobs", JOBS, "list running jobs by namespace"),
     "logs": ("logs", JOBS, "print or follow what a job prints"),
     "describe": ("describe", JOBS, "all about one job, and why it failed"),
+    "outputs": ("outputs", JOBS, "list or fetch what a job left"),
     "explain": ("explain", JOBS, "why a job waits, and what would start it sooner"),
-    "events": ("events", JOBS, "the history of a job"),
     "wait": ("wait", JOBS, "wait until a job ends or runs"),
-    "rerun": ("rerun", JOBS, "run an ended job again, exactly as it was"),
-    "job": ("job.verb", JOBS, "the second client: train, state, list, info, kill, rerun, replace"),
-    "algo": ("algo", JOBS, "the experiments that jobs of the second client belong to"),
     "kill": ("kill", JOBS, "stop a job, and with -rm forget it"),
+    "rerun": ("rerun", JOBS, "run an ended job again, exactly as it was"),
+    "events": ("events", JOBS, "the history of a job"),
     "scale": ("scale", JOBS, "change the number of trainers of a running job"),
     "registry": ("registry", JOBS, "keep logins to registries of images, for jobs to pull with"),
     "delete": ("delete", JOBS, "forget a registry"),
     "pfs": ("pfs.verb", FILES, "copy, list, compare and remove files under /pfs"),
-    "ls": ("pfs.old_ls", FILES, "list files, as the first client did"),
-    "cp": ("pfs.old_cp", FILES, "copy files and folders, as the first client did"),
-    "rm": ("pfs.rm", FILES, "remove files and folders"),
-    "mkdir": ("pfs.mkdir", FILES, "make folders"),
-    "mv": ("pfs.mv", FILES, "move or rename files and folders"),
-    "file": ("file", FILES, "put, get and list files"),
     "publish": ("publish", FILES, "share a file by a link that needs no login"),
     "up": ("up", PLATFORM, "start the platform on this machine"),
-    "down": ("down", PLATFORM, "stop the platform; running jobs go on"),
     "status": ("status", PLATFORM, "what the platform is and has"),
-    "cluster": ("cluster", PLATFORM, "the clusters, and what of them is yours to use"),
+    "down": ("down", PLATFORM, "stop the platform; running jobs go on"),
     "serve": ("serve", PLATFORM, "run the server in the foreground"),
     "pfsserver": ("pfsserver", PLATFORM, "run the file server in the foreground"),
     "controller": ("controller", PLATFORM, "run the operator for Kubernetes in the foreground"),
@@ -50,14 +45,30 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "group": ("group", ADMIN, "groups: who is in them, what they may use and what is idle"),
     "runtime": ("runtime", ADMIN, "add, install and list Python environments for jobs"),
     "config": ("config", CLIENT, "show or switch the datacenter in use"),
-    "token": ("token", CLIENT, "the named key pairs of the second client"),
     "update": ("update.verb", CLIENT, "switch to another release of this program"),
     "completion": ("completion", CLIENT, "print a completion script for your shell"),
     "version": ("version", CLIENT, "print the version"),
-    "help": ("helping", CLIENT, "describe a verb or a topic"),
-    "flags": ("flags", CLIENT, "describe the flags every verb knows"),
-    "commands": ("commands", CLIENT, "list all verbs"),
+    "help": ("helping", CLIENT, "describe a verb or a topic; alone: all of them"),
+    "jobs": ("jobs", OLDER, "list running jobs by namespace"),
+    "ls": ("pfs.old_ls", OLDER, "list files, as the first client did"),
+    "cp": ("pfs.old_cp", OLDER, "copy files and folders, as the first client did"),
+    "rm": ("pfs.rm", OLDER, "remove files and folders"),
+    "mkdir": ("pfs.mkdir", OLDER, "make folders"),
+    "mv": ("pfs.mv", OLDER, "move or rename files and folders"),
+    "file": ("file", OLDER, "put, get and list files"),
+    "job": ("job.verb", OLDER, "the second client: train, state, list, info, kill, rerun, replace"),
+    "algo": ("algo", OLDER, "the experiments that jobs of the second client belong to"),
+    "cluster": ("cluster", OLDER, "the clusters, and what of them is yours to use"),
+    "token": ("token", OLDER, "the named key pairs of the second client"),
+    "flags": ("flags", OLDER, "describe the flags every verb knows"),
+    "commands": ("commands", OLDER, "list all verbs"),
 }
+
+# What a day with the platform takes, in the order it takes it: `paddlecloud` alone shows these.
+DAILY = (
+    *("up", "submit", "get", "logs", "describe", "explain", "outputs", "wait", "kill", "rerun"),
+    *("pfs", "status", "down"),
+)
 
 # Verbs of two words: (module in paddlecloud.cli, summary)
 SUBVERBS: dict[str, tuple[str, str]] = {
@@ -77,7 +88,7 @@ TOPICS = {
     "environment": "variables the command line reads",
     "exit-codes": "what the exit code says",
     "packages": "what of a folder is sent with submit",
-    "paths": "where files are: /pfs/<datacenter>/home/<user>",
+    "paths": "where files are: /pfs/<datacenter>/home/<user>, or ~",
 }
 
 # Words of other clients, with what they are called here.
@@ -88,7 +99,9 @@ ELSEWHERE = {
     "du": "paddlecloud pfs du PATH",
     "put": "paddlecloud pfs cp FILE /pfs/...",
     "upload": "paddlecloud pfs cp FILE /pfs/...",
-    "download": "paddlecloud pfs cp /pfs/... FOLDER",
+    "download": "paddlecloud outputs JOB FOLDER, or paddlecloud pfs cp /pfs/... FOLDER",
+    "output": "paddlecloud outputs JOB [FOLDER]",
+    "fetch": "paddlecloud outputs JOB FOLDER",
     "share": "paddlecloud publish PATH",
     "list": "paddlecloud get jobs",
     "ps": "paddlecloud get jobs",

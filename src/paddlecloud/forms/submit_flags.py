@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from paddlecloud.core.jobspec import CleanPolicy, JobSpec, Priority, RestartRule, Role, RoleSpec
 from paddlecloud.core.resources import format_cpu, format_memory
@@ -43,7 +43,7 @@ _FLAGS: Mapping[str, Flag] = {
     ),
     "parallelism": Flag(("-parallelism", "-p"), meaning="trainers (default 1)", value="N"),
     "cpu_milli": Flag(
-        ("-cpu", "-c"), meaning="cores per trainer: 1, 0.5, 500m (default 1)", value="CORES"
+        ("-cpu", "-c"), meaning="cpu per trainer: 1, 0.5, 500m (default 1)", value="CPU"
     ),
     "gpu": Flag(("-gpu", "-g", "--gpus"), meaning="cards per trainer (default 0)", value="N"),
     "memory_bytes": Flag(
@@ -54,9 +54,7 @@ _FLAGS: Mapping[str, Flag] = {
         meaning="parameter servers (default as many as trainers; 0 for none)",
         value="N",
     ),
-    "pscpu_milli": Flag(
-        ("-pscpu",), meaning="cores per parameter server (default 1)", value="CORES"
-    ),
+    "pscpu_milli": Flag(("-pscpu",), meaning="cpu per parameter server (default 1)", value="CPU"),
     "psmemory_bytes": Flag(
         ("-psmemory",), meaning="memory per parameter server (default 1Gi)", value="SIZE"
     ),
@@ -73,10 +71,14 @@ _FLAGS: Mapping[str, Flag] = {
         meaning="go on while at least one trainer lives",
     ),
     "min_instance": Flag(
-        ("-min_instance", "--min"), meaning="start with as few trainers as this", value="N"
+        ("-min_instance", "--min"),
+        meaning="start as soon as there is room for this many trainers",
+        value="N",
     ),
     "max_instance": Flag(
-        ("-max_instance", "--max"), meaning="grow to as many trainers as this", value="N"
+        ("-max_instance", "--max"),
+        meaning="start with as many trainers as there is room for, up to this",
+        value="N",
     ),
     "mode": Flag(
         ("--mode",),
@@ -156,6 +158,14 @@ class Submission:
     @property
     def is_in_place(self) -> bool:
         return bool(self.spec.package)
+
+    def in_place(self, package: str) -> Submission:
+        """The same job with a package that is on the platform already, by its whole path."""
+        faults = FaultList()
+        path = faults.read(PACKAGE, package, read_package) or ""
+        faults.raise_if_any()
+        spec = replace(self.spec, package=path, cluster=cluster_of_package(path))
+        return replace(self, package=package, spec=spec)
 
 
 def parse(

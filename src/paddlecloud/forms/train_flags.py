@@ -9,7 +9,7 @@ Pure: the caller reads the configuration file and looks for the files that are n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -104,10 +104,16 @@ def parse(argv: Sequence[str], conf: str = "") -> Training:
     return training
 
 
-def read(argv: Sequence[str], faults: FaultList, *, earlier: Sequence[Flag] = ()) -> Training:
+def read(
+    argv: Sequence[str],
+    faults: FaultList,
+    *,
+    earlier: Sequence[Flag] = (),
+    in_full: Callable[[str], str] = str,
+) -> Training:
     """As `parse`, without the file; faults are added, so that the caller can find more.
 
-    `earlier` are flags that stand before `train`.
+    `earlier` are flags that stand before `train`; `in_full` makes a path on the platform whole.
     """
     parsed = parse_flags(argv, FLAGS, faults, earlier=earlier)
     given = {_NAME_BY_KEY[key]: each for key, each in parsed.given.items() if key in _NAME_BY_KEY}
@@ -119,6 +125,8 @@ def read(argv: Sequence[str], faults: FaultList, *, earlier: Sequence[Flag] = ()
         return OPTIONS[name].flag.names[0] if name in OPTIONS else name
 
     values, dropped = _read_values(given, faults)
+    if "code_uri" in values:
+        values["code_uri"] = in_full(values["code_uri"])
     _require(given, faults)
     spec, size = settle_values(values, faults, word)
     return Training(

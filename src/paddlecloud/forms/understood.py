@@ -39,7 +39,7 @@ def of_submit(submission: Submission) -> list[Understood]:
 def _rows(flag: Flag, given: Given | None) -> Iterator[Understood]:
     if given is None:
         return
-    # `trainers (default 1)`, `cores per trainer: 1, 0.5, 500m`: what it is, without examples.
+    # `trainers (default 1)`, `cpu per trainer: 1, 0.5, 500m`: what it is, without examples.
     says = flag.meaning.partition(" (")[0].partition(":")[0].partition(";")[0]
     if isinstance(given.value, bool):
         yield Understood(given.written, "", says if given.value else f"not given: {says}")

@@ -183,7 +183,8 @@ class Words:
             holders = self.holders(resource, reader)
             said = [holder_words(holder) for holder in holders[:_NAMED]]
             if len(holders) > _NAMED:
-                said.append(f"{len(holders) - _NAMED} more the rest")
+                more = len(holders) - _NAMED
+                said.append(f"{more} more hold{'s' if more == 1 else ''} the rest")
             self._clauses[key] = f"; {', '.join(said)}" if said else ""
         return self._clauses[key]
 

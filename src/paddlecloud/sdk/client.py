@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from paddlecloud.core.jobspec import JobSpec
     from paddlecloud.sdk.snapshots import Snapshot
-    from paddlecloud.sdk.transfers.events import OnEvent
+    from paddlecloud.sdk.transfers.events import OnEvent, Summary
     from paddlecloud.wire.shapes import (
         DryRunShape,
         EventShape,
@@ -258,6 +258,34 @@ class Client(PlatformCalls):
         """The newest revision; returns early as soon as anything of the caller's changed."""
         answer = self._long_poll(routes.CHANGES, {"after": after}, timeout_s)
         return int(answer["revision"])
+
+    # --- outputs ---------------------------------------------------------------------------
+
+    def outputs(self, job: str | JobShape) -> Iterator[dict[str, Any]]:
+        """The files a job left below its output path, as `files.entries` says them, with their
+        whole `path`; none while it has not written any."""
+        from paddlecloud.core.errors import NotFound
+
+        shape = self.get(job) if isinstance(job, str) else job
+        if not (top := shape["output"]):
+            return
+        try:
+            for entry in self.files.entries(top, recursive=True):
+                if entry["type"] == "file":
+                    yield {"path": f"{top}/{entry['name']}", **entry}
+        except NotFound:
+            return  # the folder is made when the job starts
+
+    def fetch_outputs(
+        self, job: str | JobShape, folder: str, *, on_event: OnEvent = _ignore
+    ) -> Summary:
+        """Fetch them into a local folder, which is made; the same call goes on after a cut."""
+        from paddlecloud.core.errors import NotFound
+
+        shape = self.get(job) if isinstance(job, str) else job
+        if not (top := shape["output"]):
+            raise NotFound(f"{shape['name']} has no output path")
+        return self.files.copy([f"{top}/"], folder, recursive=True, on_event=on_event)
 
     # --- logs ------------------------------------------------------------------------------
 

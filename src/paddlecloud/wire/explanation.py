@@ -65,7 +65,7 @@ def _blocker(blocker: BlockerShape) -> str:
     holders = [_holder(holder) for holder in blocker["holders"][:_HOLDERS_SHOWN]]
     more = len(blocker["holders"]) - len(holders)
     if more > 0:
-        holders.append(f"{more} more the rest")
+        holders.append(f"{more} more hold{'s' if more == 1 else ''} the rest")
     return f"{words} {', '.join(holders)}." if holders else words
 
 

@@ -51,7 +51,7 @@ RESNET = make_job("resnet", granted=1)
                 make_job("big", trainers=3),
             ],
             "waits for 3 cpu: 2 free; job-0 (alice) holds 1, job-1 (alice) holds 1, "
-            "job-2 (alice) holds 1, 3 more the rest",
+            "job-2 (alice) holds 1, 3 more hold the rest",
             id="not every holder is named",
         ),
         pytest.param(

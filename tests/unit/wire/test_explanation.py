@@ -150,7 +150,9 @@ def test_speaks_of_a_quota_as_the_users_own() -> None:
 def test_leaves_the_small_holders_out() -> None:
     holders = [{"job": f"j{i}", "account": "a", "amount": "1"} for i in range(6)]
     blocker = {"resource": "cpu", "needed": "8", "free": "0", "holders": holders}
-    assert line("blocked by", blockers=[blocker]).endswith("j3 (a) holds 1, 2 more the rest.")
+    assert line("blocked by", blockers=[blocker]).endswith("j3 (a) holds 1, 2 more hold the rest.")
+    blocker["holders"] = holders[:5]
+    assert line("blocked by", blockers=[blocker]).endswith("j3 (a) holds 1, 1 more holds the rest.")
 
 
 def test_says_what_holders_without_a_name_hold() -> None:

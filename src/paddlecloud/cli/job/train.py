@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from paddlecloud.cli.job import answers, composing
 from paddlecloud.cli.job.connection import ALL, JobSession
+from paddlecloud.cli.pfs import paths
 from paddlecloud.core import jobspec
 from paddlecloud.core.errors import CannotFit, InvalidInput, NotFound, PaddleCloudError
 from paddlecloud.core.jobspec import JobSpec
@@ -75,7 +76,9 @@ def _flat(text: str) -> str:
 def read(session: JobSession) -> Training:
     """What the command line means here; raises InvalidInput with every fault there is."""
     faults = session.faults
-    training = train_flags.read(session.words, faults, earlier=ALL)
+    training = train_flags.read(
+        session.words, faults, earlier=ALL, in_full=lambda path: paths.resolve(session, [path])[0]
+    )
     session.unknown += training.unknown
     if training.conf:
         _take_conf(training, faults)

@@ -11,8 +11,8 @@ from paddlecloud.core.errors import InvalidInput
 USAGE = "paddlecloud pfs cat PATH ..."
 HELP = """
 Examples:
-  paddlecloud pfs cat /pfs/local/home/alice/jobs/wide-deep/output/metrics.json
-  paddlecloud pfs cat '/pfs/local/home/alice/data/part-*.gz' | zcat | head
+  paddlecloud pfs cat '~/jobs/wide-deep/output/metrics.json'
+  paddlecloud pfs cat '~/data/part-*.gz' | zcat | head
 """
 FLAGS = ()
 

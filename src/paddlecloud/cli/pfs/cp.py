@@ -6,7 +6,7 @@ Only what changed travels, and the same command goes on where the last one was s
 from __future__ import annotations
 
 from paddlecloud.cli.everywhere import output_flag
-from paddlecloud.cli.pfs import transfer
+from paddlecloud.cli.pfs import paths, transfer
 from paddlecloud.cli.session import Session
 from paddlecloud.core.errors import InvalidInput
 from paddlecloud.forms.go_flags import Flag, Kind
@@ -21,19 +21,20 @@ if TYPE_CHECKING:
 
 USAGE = "paddlecloud pfs cp [-r] [-f] [-n] [-p] [-v] SOURCE ... TARGET"
 HELP = """
-SOURCE or TARGET begins with /pfs/; everything else is local. To send a folder takes -r, to fetch
-one does not. SRC is the folder itself and goes into TARGET (or becomes it, if TARGET ends in the
-same name), SRC/ is what is in it. A file becomes TARGET, or goes into it if TARGET ends in / or is
-a folder. Patterns (* ? [..]) under /pfs are looked up there; quote them.
+SOURCE or TARGET begins with /pfs/ or '~/', your home there (quoted: your shell replaces a bare ~);
+everything else is local. To send a folder takes -r, to fetch one does not. SRC is the folder itself
+and goes into TARGET (or becomes it, if TARGET ends in the same name), SRC/ is what is in it. A file
+becomes TARGET, or goes into it if TARGET ends in / or is a folder. Patterns (* ? [..]) on the
+platform are looked up there; quote them.
 
 Files that are the same on both sides are not sent again. Stopped or cut off, run it again: it
 goes on from there. Nothing is seen under its name before it is complete.
 
 Examples:
-  paddlecloud pfs cp -r ./data /pfs/local/home/alice/
-  paddlecloud pfs cp a.gz b.gz /pfs/local/home/alice/data/
-  paddlecloud pfs cp /pfs/local/home/alice/jobs/wide-deep/output ./output
-  paddlecloud pfs cp '/pfs/local/home/alice/data/part-*' ./parts/
+  paddlecloud pfs cp -r ./data '~/'
+  paddlecloud pfs cp a.gz b.gz '~/data/'
+  paddlecloud pfs cp /pfs/local/public/mnist.tar.gz ./
+  paddlecloud pfs cp '~/data/part-*' ./parts/
 """
 
 
@@ -53,15 +54,27 @@ FLAGS = flags("the most one request carries of a large file: bytes, or 4Mi")
 
 
 def run(session: Session) -> int:
-    return copy(session, chunk_unit_bytes=1)
+    return copy(session, *typed_paths(session))
 
 
-def copy(session: Session, chunk_unit_bytes: int, told: Told | None = None) -> int:
-    """`told` replaces the words of each file."""
+def typed_paths(session: Session) -> tuple[list[str], str]:
     words = session.parsed.positionals
     if len(words) < 2:
         raise InvalidInput("cp needs what to copy and where to", hint=f"usage: {USAGE}")
-    sources, target = words[:-1], words[-1]
+    *sources, target = paths.resolve(session, words)
+    return sources, target
+
+
+def copy(
+    session: Session,
+    sources: list[str],
+    target: str,
+    *,
+    chunk_unit_bytes: int = 1,
+    told: Told | None = None,
+) -> int:
+    """As the flags say; those a verb has not count as not given. `told` replaces the words of
+    each file."""
     way = transfer.direction(sources, target, "cp")
     replace = _replace(session)
     chunk_bytes = _chunk_bytes(session, chunk_unit_bytes)

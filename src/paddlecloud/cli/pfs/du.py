@@ -21,7 +21,7 @@ Without a path: your own folder. -o wide and -o json tell files and folders, wha
 uploads hold, and your limit.
 
 Examples:
-  paddlecloud pfs du -h /pfs/local/home/alice/data
+  paddlecloud pfs du -h '~/data'
   paddlecloud pfs du -s -h
   paddlecloud pfs du -o wide
 """

@@ -24,9 +24,9 @@ on the platform; quote them, or your shell looks here.
 
 Examples:
   paddlecloud pfs ls
-  paddlecloud pfs ls -l /pfs/local/home/alice/data
-  paddlecloud pfs ls -r -o json /pfs/local/home/alice/data
-  paddlecloud pfs ls '/pfs/local/home/alice/data/part-*.gz'
+  paddlecloud pfs ls -l '~/data'
+  paddlecloud pfs ls -r -o json '~/data'
+  paddlecloud pfs ls '~/data/part-*.gz'
 """
 FLAGS = (
     Flag(("-r", "-R", "--recursive"), Kind.BOOL, meaning="all that is below, too"),

@@ -12,18 +12,17 @@ HELP = """
 Folders above are made as needed, and one that is there already is no error, with or without -p.
 
 Examples:
-  paddlecloud pfs mkdir /pfs/local/home/alice/data/2026
-  paddlecloud pfs mkdir -p /pfs/local/home/alice/a/b /pfs/local/home/alice/c
+  paddlecloud pfs mkdir '~/data/2026'
+  paddlecloud pfs mkdir -p '~/a/b' '~/c'
 """
 FLAGS = (Flag(("-p", "--parents"), Kind.BOOL, meaning="as always: folders above are made too"),)
 
 
 def run(session: Session) -> int:
-    words = session.parsed.positionals
-    if not words:
+    typed = session.parsed.positionals
+    if not typed:
         raise InvalidInput("mkdir what?", hint=f"usage: {USAGE}")
-    for word in words:
-        paths.check(word, "mkdir")
+    words = paths.remote(session, typed, "mkdir")
     with paths.Naming(session, words[0] if len(words) == 1 else ""):
         session.client.files.make_directories(words)
     for word in words:

@@ -16,8 +16,8 @@ A target that ends in / or is a folder is moved into. A file that is there alrea
 unless -f (replace it) or -n (leave both alone) is given.
 
 Examples:
-  paddlecloud pfs mv /pfs/local/home/alice/model /pfs/local/home/alice/model-2026
-  paddlecloud pfs mv '/pfs/local/home/alice/part-*' /pfs/local/home/alice/data/
+  paddlecloud pfs mv '~/model' '~/model-2026'
+  paddlecloud pfs mv '~/part-*' '~/data/'
 """
 FLAGS = (
     Flag(("-f", "--force"), Kind.BOOL, meaning="replace what is there"),
@@ -27,21 +27,21 @@ FLAGS = (
 
 
 def run(session: Session) -> int:
-    words = session.parsed.positionals
-    if len(words) < 2:
+    typed = session.parsed.positionals
+    if len(typed) < 2:
         raise InvalidInput("mv needs what to move and where to", hint=f"usage: {USAGE}")
     if session.parsed.switch("f") and session.parsed.switch("n"):
         raise InvalidInput("-f and -n say opposite things", hint="give one of them", field="-n")
-    for word in words:
-        if not paths.is_remote(word):
+    for word in typed:
+        if not paths.is_remote(word) and not paths.is_home(word):
+            hint = "paddlecloud pfs cp copies between here and /pfs"
             raise InvalidInput(
                 f"{word} is not a path under /pfs; mv moves only there",
-                hint="paddlecloud pfs cp copies between here and /pfs",
+                hint=paths.quote_hint([word]) or hint,
                 field=word,
             )
-    paths.check(words[-1], "mv")
-    found = paths.expand(session, words[:-1], "mv")
-    target = words[-1]
+    *sources, target = paths.remote(session, typed, "mv")
+    found = paths.expand(session, sources, "mv")
     is_into = _is_into(session, target, len(found))
 
     def move(source: str) -> None:

@@ -17,14 +17,12 @@ _KB = 1024
 
 
 def run(session: Session) -> int:
-    words = session.parsed.positionals
-    if len(words) < 2:
-        return cp.copy(session, _KB)
-    way = transfer.direction(words[:-1], words[-1], "cp")
+    sources, target = cp.typed_paths(session)
+    way = transfer.direction(sources, target, "cp")
 
     def told(done: FileDone) -> str | None:
         if done.action in ("sent", "same"):
             return f"[INFO]  {way.old_word} {done.source}"
         return f"[INFO]  {done.action} {done.source}"
 
-    return cp.copy(session, _KB, told)
+    return cp.copy(session, sources, target, chunk_unit_bytes=_KB, told=told)

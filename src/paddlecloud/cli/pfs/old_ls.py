@@ -22,8 +22,8 @@ The format of the first client: time (UTC), d or f, size in bytes, path. paddlec
 bare names, or JSON.
 
 Examples:
-  paddlecloud ls /pfs/local/home/alice
-  paddlecloud ls -r /pfs/local/home/alice/data
+  paddlecloud ls '~'
+  paddlecloud ls -r '~/data'
 """
 FLAGS = (Flag(("-r", "-R", "--recursive"), Kind.BOOL, meaning="all that is below, too"),)
 _LEAST_COLUMNS = 11

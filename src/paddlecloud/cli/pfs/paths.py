@@ -1,12 +1,13 @@
 """Paths as people type them: which are on the platform, what is wrong with them, what they mean.
 
 It promises: a fault names the argument and what to type instead; nothing is asked of a server that
-the text alone can tell. Called by the file verbs. It never touches a file: the server decides what
-a path may reach.
+the text alone can tell; `~` is the caller's home on the platform, for every verb. Called by the
+verbs that take paths. It never touches a file: the server decides what a path may reach.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 
 from paddlecloud.cli.session import Session
@@ -15,10 +16,16 @@ from paddlecloud.core.errors import Conflict, InvalidInput, NotAllowed, NotFound
 ROOT = "/pfs"
 FORM = "/pfs/<datacenter>/home/<user>/... or /pfs/<datacenter>/public/..."
 _AREAS = {"home": 3, "public": 2}  # how many parts name the area, the datacenter included
+_FINAL = ("rm", "mv")  # what these do cannot be undone, so they guess nothing
 
 
 def is_remote(path: str) -> bool:
     return path == ROOT or path.startswith(ROOT + "/")
+
+
+def is_home(path: str) -> bool:
+    """Whether it is written from the caller's home on the platform."""
+    return path == "~" or path.startswith("~/")
 
 
 def is_pattern(path: str) -> bool:
@@ -39,6 +46,8 @@ def check(path: str, verb: str = "") -> None:
         hint = f"paths on the platform are {FORM}"
         if path.startswith("pfs/"):
             hint = f"did you mean /{path}?"
+        elif path.startswith("~"):
+            hint = "~ is your own home; that of somebody else cannot be named"
         elif verb == "rm" and "/" not in path:
             hint = f"to stop a job and forget it: paddlecloud kill -rm {path}"
         raise InvalidInput(
@@ -77,12 +86,64 @@ def home(session: Session) -> str:
     return f"{ROOT}/{status['cluster']}/home/{status['account']}"
 
 
+def resolve(session: Session, words: Sequence[str]) -> list[str]:
+    """The words with the caller's home on the platform in place of `~`; others as they are."""
+    if not any(map(is_home, words)):
+        return list(words)
+    own = home(session)
+    return [own + word[1:] if is_home(word) else word for word in words]
+
+
+def remote(session: Session, words: Sequence[str], verb: str) -> list[str]:
+    """The paths that are meant, all of them on the platform; what cannot be one is refused.
+
+    A shell replaces an unquoted `~` by the home on this machine. Where only the platform can be
+    meant that is understood, and said; a verb that removes asks for the quotes instead.
+    """
+    quoted = [_before_the_shell(word) for word in words]
+    if (changed := [word for word, own in zip(words, quoted, strict=True) if own]) and (
+        verb in _FINAL
+    ):
+        raise InvalidInput(
+            f"{shown(changed[0])} is on this machine; {verb} works on the platform",
+            hint=f"if you typed ~, your shell has replaced it; quote it: {_quoted(changed[0])}",
+            field=changed[0],
+        )
+    found = resolve(session, [own or word for word, own in zip(words, quoted, strict=True)])
+    for path in found:
+        check(path, verb)
+    if changed:
+        more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""
+        session.note(
+            f"note: your shell has replaced ~ by the home on this machine; "
+            f"taken as {_quoted(changed[0])}{more}. Quote it so."
+        )
+    return found
+
+
+def _before_the_shell(word: str) -> str:
+    """`/home/bob/data`, where that is the home on this machine: `~/data`. Else empty."""
+    here = os.path.expanduser("~").rstrip(os.sep)
+    if not here or is_remote(word) or not (word == here or word.startswith(here + os.sep)):
+        return ""
+    return "~" + word[len(here) :].replace(os.sep, "/")
+
+
+def _quoted(word: str) -> str:
+    return shown(f"'{_before_the_shell(word)}'")
+
+
+def quote_hint(words: Sequence[str]) -> str:
+    """What to type if one of these local paths was meant to be on the platform; empty if none."""
+    near = [word for word in words if _before_the_shell(word)]
+    return f"to mean your home on the platform, quote it: {_quoted(near[-1])}" if near else ""
+
+
 def expand(
     session: Session, words: Sequence[str], verb: str, missing_ok: bool = False
 ) -> list[str]:
     """The paths that are meant; patterns under /pfs are looked up."""
-    for word in words:
-        check(word, verb)
+    words = remote(session, words, verb)
     found: list[str] = []
     for word in words:
         if not is_pattern(word):

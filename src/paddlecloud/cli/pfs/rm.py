@@ -18,9 +18,9 @@ Patterns (* ? [..]) are looked up on the platform; quote them. If one path canno
 is not there, or is a folder and -r is missing) nothing is.
 
 Examples:
-  paddlecloud pfs rm /pfs/local/home/alice/data/old.gz
-  paddlecloud pfs rm -r -v /pfs/local/home/alice/data
-  paddlecloud pfs rm '/pfs/local/home/alice/data/*.tmp'
+  paddlecloud pfs rm '~/data/old.gz'
+  paddlecloud pfs rm -r -v '~/data'
+  paddlecloud pfs rm '~/data/*.tmp'
 """
 FLAGS = (
     Flag(("-r", "-R", "--recursive"), Kind.BOOL, meaning="folders too, with all that is in them"),

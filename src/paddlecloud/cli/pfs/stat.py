@@ -21,8 +21,8 @@ platform read the stored bytes again; if they are no longer those that were stor
 error (exit code 5).
 
 Examples:
-  paddlecloud pfs stat /pfs/local/home/alice/model
-  paddlecloud pfs stat --verify /pfs/local/home/alice/model
+  paddlecloud pfs stat '~/model'
+  paddlecloud pfs stat --verify '~/model'
 """
 FLAGS = (
     Flag(("--verify",), Kind.BOOL, meaning="read the stored bytes again and compare"),

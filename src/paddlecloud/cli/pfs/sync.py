@@ -6,7 +6,7 @@ With `--delete` what the source lacks is removed from the target, after all the 
 from __future__ import annotations
 
 from paddlecloud.cli.everywhere import output_flag
-from paddlecloud.cli.pfs import transfer
+from paddlecloud.cli.pfs import paths, transfer
 from paddlecloud.cli.session import Session
 from paddlecloud.core.errors import InvalidInput
 from paddlecloud.forms.go_flags import Flag, Kind
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 USAGE = "paddlecloud pfs sync [--delete] [--dry-run] [-p] [-v] SOURCE TARGET"
 HELP = """
-As with rsync, SRC/ is what is in the folder and SRC the folder itself: `sync ./data/ /pfs/.../data`
-makes the two alike, `sync ./data /pfs/.../data` makes /pfs/.../data/data. --delete removes what
-the source lacks, only once everything else went well; --dry-run shows what would be done.
+SRC/ is what is in the folder and SRC the folder itself: `sync ./data/ '~/copy'` makes the two
+alike, `sync ./data '~/copy'` makes ~/copy/data; only a TARGET of the same name, '~/data', is the
+folder itself. --delete removes what the source lacks, only once everything else went well;
+--dry-run shows what would be done.
 
 Examples:
-  paddlecloud pfs sync ./data/ /pfs/local/home/alice/data
-  paddlecloud pfs sync --delete --dry-run ./data/ /pfs/local/home/alice/data
-  paddlecloud pfs sync /pfs/local/home/alice/jobs/wide-deep/output/ ./output
+  paddlecloud pfs sync ./data/ '~/data'
+  paddlecloud pfs sync --delete --dry-run ./data/ '~/data'
+  paddlecloud pfs sync '~/jobs/wide-deep/output/' ./output
 """
 FLAGS = (
     Flag(("--delete",), Kind.BOOL, meaning="remove from TARGET what SOURCE lacks"),
@@ -40,7 +41,7 @@ def run(session: Session) -> int:
     words = session.parsed.positionals
     if len(words) != 2:
         raise InvalidInput("sync needs two folders: from, and to", hint=f"usage: {USAGE}")
-    source, target = words
+    source, target = paths.resolve(session, words)
     way = transfer.direction([source], target, "sync")
     is_dry, is_data = session.parsed.switch("dry-run"), "o" in session.parsed
     is_told = session.parsed.switch("v")

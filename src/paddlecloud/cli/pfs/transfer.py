@@ -75,7 +75,7 @@ def direction(sources: Sequence[str], target: str, verb: str) -> Direction:
     if not remote and not paths.is_remote(target):
         raise InvalidInput(
             f"{sources[0]} and {target} are both here; one side must begin with /pfs/",
-            hint=f"paths on the platform are {paths.FORM}",
+            hint=paths.quote_hint([*sources, target]) or f"paths on the platform are {paths.FORM}",
             field=target,
         )
     if not remote:

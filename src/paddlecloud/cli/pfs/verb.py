@@ -16,13 +16,14 @@ HELP = f"""
 Actions (paddlecloud help pfs ACTION):
 {_LIST}
 
-Paths on the platform begin with /pfs (paddlecloud help paths); all others are local.
+Paths on the platform begin with /pfs/, or with '~/' for your own home there (paddlecloud help
+paths); all others are local. What a job left is fetched by paddlecloud outputs JOB FOLDER.
 
 Examples:
-  paddlecloud pfs cp -r ./data /pfs/local/home/alice/
-  paddlecloud pfs ls -l /pfs/local/home/alice/data
-  paddlecloud pfs cp /pfs/local/home/alice/jobs/wide-deep/output/model ./
-  paddlecloud pfs sync --delete ./data/ /pfs/local/home/alice/data
+  paddlecloud pfs cp -r ./data '~/'
+  paddlecloud pfs ls -l '~/data'
+  paddlecloud pfs cp '~/data/part-*.gz' ./parts/
+  paddlecloud pfs sync --delete ./data/ '~/data'
 """
 FLAGS = ()
 
