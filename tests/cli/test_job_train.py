@@ -276,3 +276,7 @@ def test_code_that_is_not_there_is_told_before_anything_is_sent(
     assert run("job", *TRAIN, "--code-uri", code).code == 0
     asked = [each.query["path"] for each in server.requests if "path" in each.query]
     assert asked == [code, code]
+    server.routes["GET /api/v2/status"] = Answer({"cluster": "dc2", "account": "bob"})
+    assert run("job", *TRAIN, "--code-uri", "~/code.tar.gz").code == 0
+    asked = [each.query["path"] for each in server.requests if "path" in each.query]
+    assert asked[2:] == ["/pfs/dc2/home/bob/code.tar.gz"]
