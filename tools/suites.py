@@ -23,6 +23,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -238,8 +239,9 @@ def _clock(seconds: float) -> str:
 class Run:
     """The parts of one `make test`, in their order, and what is shown of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, scratch: Path) -> None:
         self.parts: list[Part] = []
+        self.scratch = scratch  # for the folders of tests
         self._began_s = self._said_s = time.monotonic()
         self._is_terminal = sys.stdout.isatty()
 
@@ -257,6 +259,8 @@ class Run:
         print(f"{erase}{_clock(self.took_s):>6}  {text}", flush=True)
 
     def start(self, part: Part, env: dict[str, str]) -> None:
+        if isinstance(part, Suite):
+            part.command += ["--basetemp", str(self.scratch / str(len(self.parts)))]
         self.parts.append(part)
         part.start(env)
 
@@ -388,10 +392,10 @@ def _report(run: Run, damage: Sequence[str]) -> int:
     return 1 if run.failed or damage else 0
 
 
-def whole() -> int:
+def whole(run: Run) -> int:
     last = _last_time()
     print(expectation(_lacking(), sum(last.values())), flush=True)
-    run, damage = Run(), []
+    damage: list[str] = []
     try:
         if not _set_up(run) or not run.one_after_another(
             [_make(step) for step in CHECKS], dict(os.environ)
@@ -419,16 +423,16 @@ def _set_up_s(run: Run) -> float:
     return sum(part.took_s for part in run.parts if part.name in SETUP)
 
 
-def some(arguments: Sequence[str]) -> int:
+def some(run: Run, arguments: Sequence[str]) -> int:
     """What pytest finds by the arguments, in the same surroundings; it prints for itself."""
-    run = Run()
     if not _set_up(run):
         return _report(run, [])
     platform = UserPlatform(BIN / "paddlecloud")
     try:
         platform.start()
         env = {**platform.env, "PADDLECLOUD_STRICT": "1"}
-        code = subprocess.run(_pytest(*arguments), cwd=ROOT, env=env).returncode
+        words = ["--basetemp", str(run.scratch / "0"), *arguments]
+        code = subprocess.run(_pytest(*words), cwd=ROOT, env=env).returncode
         damage = platform.damage()
     finally:
         platform.stop()
@@ -442,7 +446,15 @@ def main(arguments: Sequence[str]) -> int:
     OUTPUT.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    return some(arguments) if arguments else whole()
+    # Of this run alone, and with a short path: there are sockets in it.
+    scratch = Path(tempfile.mkdtemp(prefix="pc-"))
+    scratch.chmod(0o755)
+    try:
+        run = Run(scratch)
+        return some(run, arguments) if arguments else whole(run)
+    finally:
+        # Not by Python: a test may have made a tree deeper than it can walk.
+        subprocess.run(["rm", "-rf", scratch], check=False)
 
 
 if __name__ == "__main__":

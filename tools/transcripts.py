@@ -20,7 +20,6 @@ import os
 import random
 import re
 import shutil
-import socket
 import string
 import subprocess
 import sys
@@ -30,6 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from paddlecloud.core.names import dns_label
+from paddlecloud.testing.ports import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 TIMEOUT_S = 120
@@ -111,15 +111,7 @@ class Document:
         self.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def free_port() -> int:
-    """Four digits, as wide as the port the guides show."""
-    for port in random.sample(range(8100, 10_000), 1_900):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) != 0:
-                return port
-    raise RuntimeError("no port between 8100 and 10000 is free")
-
-
+FOUR_DIGITS = range(8100, 10_000)  # as wide as the port the guides show
 WRITTEN_AS = "alice"
 
 
@@ -153,7 +145,7 @@ class Reader:
             "USER": self.account,
             "LOGNAME": self.account,
             "LANG": "C.UTF-8",
-            "PADDLECLOUD_PORT": str(free_port()),
+            "PADDLECLOUD_PORT": str(free_port(FOUR_DIGITS)),
             **env,
         }
 

@@ -65,7 +65,7 @@ def test_up_starts_logs_in_and_says_what_to_type_next(machine: Machine) -> None:
     assert lines[0].startswith(f"platform   {machine.url}   (embedded engine, ")
     assert lines[1].split() == [*("account", "alice", "token", "saved", "in", "~/.paddle/config")]
     assert lines[-1] == (
-        'next       paddlecloud submit --mode single -entry "python train.py" ./my_package'
+        'next       paddlecloud submit --mode single -entry "python train.py" ./pkg'
     )
     assert machine.config.stat().st_mode & 0o777 == 0o600
     assert "pct_" not in "".join(lines)
@@ -73,6 +73,13 @@ def test_up_starts_logs_in_and_says_what_to_type_next(machine: Machine) -> None:
     record = json.loads((machine.state / "run" / "server.json").read_text())
     facts = ("pid", "endpoint", "version", "engine")
     assert {key: status[key] for key in facts} == {key: record[key] for key in facts}
+
+
+def test_up_fits_a_terminal_of_eighty_columns(machine: Machine) -> None:
+    lines = machine.up().splitlines()
+    assert len(lines) <= 24
+    lines = [line for line in lines if not line.startswith("note ")]  # what a machine lacks
+    assert max(len(line) for line in lines) <= 80, lines
 
 
 def test_up_again_changes_nothing(machine: Machine) -> None:

@@ -15,7 +15,7 @@ OLDER = "scripts of the older clients"
 GROUPS = (JOBS, FILES, PLATFORM, ADMIN, CLIENT, OLDER)
 
 # What to type once the platform runs.
-NEXT = 'paddlecloud submit --mode single -entry "python train.py" ./my_package'
+NEXT = 'paddlecloud submit --mode single -entry "python train.py" ./pkg'
 
 # verb: (module in paddlecloud.cli, group, summary)
 VERBS: dict[str, tuple[str, str, str]] = {

@@ -55,7 +55,7 @@ def run_suite(folder: Path, text: str, *words: str) -> tuple[Run, Suite]:
     (folder / "test_it.py").write_text(text)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words, "."]
     suite = Suite("a part", command)
-    run = Run()
+    run = Run(suites.OUTPUT)
     run.start(suite, {**os.environ, "PYTHONPATH": str(ROOT)})
     run.finish([suite])
     return run, suite
@@ -91,7 +91,7 @@ def test_a_part_that_does_not_come_to_its_tests_has_failed(output: Path, tmp_pat
 def test_begins_nothing_after_a_check_that_failed(
     output: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = Run()
+    run = Run(output)
     parts = [
         Part("lint", [sys.executable, "-c", "print('not formatted'); raise SystemExit(2)"]),
         Part("types", ["true"]),
@@ -116,7 +116,7 @@ def test_an_interrupted_part_cleans_up(output: Path, tmp_path: Path) -> None:
     )
     (tmp_path / "test_it.py").write_text(text)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."]
-    suite, run = Suite("a part", command), Run()
+    suite, run = Suite("a part", command), Run(output)
     run.start(suite, {**os.environ, "PYTHONPATH": str(ROOT)})
     while not (tmp_path / "begun").exists():
         assert suite.process is not None
