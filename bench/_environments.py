@@ -1,7 +1,7 @@
 """Python environments of what benchmarks compare with, one per peer, in the user's cache.
 
-Made by the first run that needs them, at the versions of constraints-peers.txt; the index is whatever
-the machine's pip is configured to use.
+Made by the first run that needs them, at the versions of constraints-peers.txt; the index is
+whatever the machine's pip is configured to use.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def pinned(package: str) -> str:
 
 
 def python(name: str, packages: Sequence[str]) -> Path:
-    """The interpreter of an environment with these packages; installs them if they are not there."""
+    """The interpreter of an environment with these packages; installs what is missing."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     venv = Path(cache) / "paddlecloud" / "bench" / f"{name}-venv"
     program = venv / "bin" / "python"

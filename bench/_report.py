@@ -107,10 +107,11 @@ def run(bench: str, measure: Callable[[Report], None]) -> None:
 def machine() -> str:
     """Processor, cores, memory, kernel and Python, as the stored results name them."""
     found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    model = re.sub(r"\(R\)|\(TM\)", "", found.group(1)) if found else platform.machine()
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     kernel = ".".join(platform.release().split(".")[:2])
     return (
-        f"{os.cpu_count()} cores ({found.group(1) if found else platform.machine()}), "
+        f"{os.cpu_count()} cores ({model}), "
         f"{memory_bytes / 2**30:.0f} GiB, Linux {kernel}, Python {platform.python_version()}"
     )
 

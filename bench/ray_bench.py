@@ -2,17 +2,18 @@
 
     ray_bench.py [--jobs 20] [--lists 15] [--no-kubectl]
 
-The same job through both SDKs in turns, from the call until the client has seen it running, and until
-its command has begun, which the command itself says. Then `paddlecloud get jobs`, `ray list jobs` and
-`kubectl get pods` with as many rows, in turns, exec to exit. Ray runs as `ray start --head` starts it,
-at the version of constraints-peers.txt; kubectl is built alone (`_kubectl.sh`) and asks a real API
-server (`make cluster-programs`). About three minutes on a quiet machine.
+The same job through both SDKs in turns, from the call until the client has seen it running, and
+until its command has begun, which the command itself says. Then `paddlecloud get jobs`, `ray list
+jobs` and `kubectl get pods` with as many rows, in turns, exec to exit. Ray runs as `ray start
+--head` starts it, at the version of constraints-peers.txt; kubectl is built alone (`_kubectl.sh`)
+and asks a real API server (`make cluster-programs`). About three minutes on a quiet machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import tempfile
 import time
@@ -55,12 +56,22 @@ class Times:
         self.seen.append((seen_s - called_s) * 1e3)
 
 
+def _began_s(printed: str) -> float:
+    """When a job's command began, by what it printed; Ray prints lines of its own around it."""
+    found = re.search(r"^\d{10}\.\d{9}$", printed, re.MULTILINE)
+    if found is None:
+        raise CannotMeasure(f"the job did not say when it began: {printed[-200:]}")
+    return float(found.group())
+
+
 # --- ours ---------------------------------------------------------------------------------------
 
 
 def _submit_ours(client, digest: str, number: int, times: Times) -> None:
     called_s = time.time()
-    job = client.submit({"name": f"job-{number}", "entry": ENTRY, "package_digest": digest, **SMALL})
+    job = client.submit(
+        {"name": f"job-{number}", "entry": ENTRY, "package_digest": digest, **SMALL}
+    )
     answered_s = time.time()
     running = client.wait(job["id"], "running", timeout_s=COMMAND_TIMEOUT_S)
     seen_s = time.time()
@@ -69,8 +80,7 @@ def _submit_ours(client, digest: str, number: int, times: Times) -> None:
     ended = client.wait(job["id"], timeout_s=COMMAND_TIMEOUT_S)
     if ended is None or ended["phase"] != "Succeeded":
         raise CannotMeasure(f"{job['name']} ended {ended and ended['phase']}")
-    printed = client.logs(job["id"], "trainer-0")
-    times.add(called_s, answered_s, float(printed.split()[-1]), seen_s)
+    times.add(called_s, answered_s, _began_s(client.logs(job["id"], "trainer-0")), seen_s)
 
 
 # --- Ray ----------------------------------------------------------------------------------------
@@ -88,7 +98,7 @@ class Ray:
         assert self._submitter.stdin is not None
         print(ENTRY, file=self._submitter.stdin, flush=True)
         row = json.loads(self._answer())
-        began_s = float(row["output"].split()[-1])
+        began_s = _began_s(row["output"])
         times.add(row["called_s"], row["answered_s"], began_s, row["seen_s"])
 
     def wait_until_ready(self) -> None:

@@ -3,9 +3,10 @@
     python ray_jobs.py http://127.0.0.1:PORT
 
 Prints `ready`, then for every line of its input, which is a job's command, one line of JSON: Unix
-times of the call, of its answer, and of the moment the job was seen running, and the job's output.
-Ray's SDK has nothing that waits for a status, so it is asked for it again and again. This program runs
-in an environment of its own (bench/_environments.py makes it) and never imports PaddleCloud.
+times of the call, of its answer, and of the moment the job was seen running, and the job's
+output. Ray's SDK has nothing that waits for a status, so it is asked for it again and again. This
+program runs in an environment of its own (bench/_environments.py makes it) and never imports
+PaddleCloud.
 """
 
 import json

@@ -1,8 +1,8 @@
 """A session on a terminal, recorded: what was typed, what was printed, and when.
 
-Kept as asciicast version 2 (https://docs.asciinema.org/manual/asciicast/v2/), so that other programs
-play it too: a line of facts, then one line `[seconds, kind, text]` per event. `o` is output, `m` (a
-marker) names the command whose typing begins there.
+Kept as asciicast version 2 (https://docs.asciinema.org/manual/asciicast/v2/), so that other
+programs play it too: a line of facts, then one line `[seconds, kind, text]` per event. `o` is
+output, `m` (a marker) names the command whose typing begins there.
 """
 
 from __future__ import annotations

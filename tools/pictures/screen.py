@@ -1,7 +1,7 @@
 """What a terminal shows after a recording: cells with a character, a style and when they came.
 
-It knows what our command line sends: colours, carriage return, backspace, and erasing (to the end of) a
-line. Anything else is an error rather than a picture that is wrong.
+It knows what our command line sends: colours, carriage return, backspace, and erasing (to the end
+of) a line. Anything else is an error rather than a picture that is wrong.
 """
 
 from __future__ import annotations
@@ -87,9 +87,14 @@ class Screen:
             self._column = 0
             self._feed()
         row = self.rows[-1]
-        # A line that is written again as it was has been there all the time.
         before = row.get(self._column) or self._erased.get(self._column)
-        if before and (before.character, before.style) == (character, self._style):
+        left = row.get(self._column - 1)
+        if (
+            before
+            and (before.character, before.style) == (character, self._style)
+            and (left is None or left.at_s < at_s)
+        ):
+            # A line whose beginning is written again as it was has been there all the time.
             at_s = before.at_s
         row[self._column] = Cell(character, self._style, at_s)
         self._column += 1

@@ -1,7 +1,8 @@
 """The session that the README shows, typed into a platform of its own and recorded.
 
-Everything printed is what the commands printed, on a pseudo terminal: a new home, an account called
-alice, a free port. Only waiting is cut short (`LONGEST_WAIT_S`), and the temporary home is shown as ~.
+Everything printed is what the commands printed, on a pseudo terminal: a new home, an account
+called alice, a free port. Only waiting is cut short (`LONGEST_WAIT_S`), and the temporary home is
+shown as ~.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from recording import COMMAND, OUTPUT, Recording
+from pictures.recording import COMMAND, OUTPUT, Recording
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
@@ -28,9 +29,9 @@ sys.path.insert(0, str(ROOT / "bench"))
 from _platform import CLI, Platform  # noqa: E402
 
 COLUMNS, ROWS = 96, 40
-KEY_S = 0.03  # between two keys
-BEFORE_TYPING_S = 0.9
-LONGEST_WAIT_S = 0.9
+KEY_S = 0.02  # between two keys
+BEFORE_TYPING_S = 0.7
+LONGEST_WAIT_S = 0.7
 PATIENCE_S = 120.0
 EXAMPLES = ("wide_and_deep", "collective")
 
@@ -46,13 +47,13 @@ class Step:
 SESSION = (
     Step(
         "paddlecloud submit -jobname wide-deep -parallelism 2 -pservers 2 --runtime paddle \\\n"
-        '    -entry "python train.py" --follow ./wide_and_deep',
+        '  -entry "python train.py" --follow ./wide_and_deep',
         shows=r"trainer-1 .*epoch 0 step 16 [^\n]*\n",
         is_interrupted=True,
     ),
     Step(
         "paddlecloud submit -jobname shapes --mode collective -parallelism 4 --runtime paddle \\\n"
-        '    -entry "python train.py" ./collective',
+        '  -entry "python train.py" ./collective',
         shows="job-",
     ),
     Step("paddlecloud explain shapes", shows="blocked by"),

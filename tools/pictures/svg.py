@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from html import escape
 
 # What GitHub shows code in, and fonts of nearly the same widths elsewhere.
-MONOSPACE = "ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono','DejaVu Sans Mono',monospace"
+MONOSPACE = (
+    "ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono','DejaVu Sans Mono',monospace"
+)
 SANS = "-apple-system,BlinkMacSystemFont,'Segoe UI','Noto Sans',Helvetica,Arial,sans-serif"
 WIDTH = 830  # pixels: what a README gets on GitHub
 
@@ -21,6 +23,7 @@ class Palette:
     """Colours by what they are for; the values are those of GitHub's own themes."""
 
     name: str
+    page: str  # what GitHub shows it on
     ground: str  # of a panel
     line: str  # borders, axes
     text: str
@@ -37,6 +40,7 @@ class Palette:
 
 LIGHT = Palette(
     name="light",
+    page="#ffffff",
     ground="#f6f8fa",
     line="#d0d7de",
     text="#1f2328",
@@ -52,6 +56,7 @@ LIGHT = Palette(
 )
 DARK = Palette(
     name="dark",
+    page="#0d1117",
     ground="#161b22",
     line="#3d444d",
     text="#e6edf3",

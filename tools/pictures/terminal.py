@@ -1,14 +1,14 @@
 """A recording as a picture that plays: every text appears when it did on the terminal.
 
-It plays once and then stands still, whole, to be read at leisure. Who asked for less motion, or looks
-at it where nothing moves, sees that last state at once.
+It plays once and then stands still, whole, to be read at leisure. Who asked for less motion, or
+looks at it where nothing moves, sees that last state at once.
 """
 
 from __future__ import annotations
 
-import svg
-from recording import COMMAND, OUTPUT, Recording
-from screen import PLAIN, Run, Screen, Style, runs
+from pictures import svg
+from pictures.recording import OUTPUT, Recording
+from pictures.screen import Cell, Run, Screen, Style, runs
 
 FONT_PX = 14
 CELL_PX = 8.3
@@ -39,7 +39,7 @@ def _height(screen: Screen) -> float:
     return 2 * PAD_PX + LINE_PX * len(screen.rows)
 
 
-def _row(number: int, row: dict) -> list[str]:
+def _row(number: int, row: dict[int, Cell]) -> list[str]:
     """The texts of a row. What was typed key by key is one text that is uncovered."""
     y = PAD_PX + LINE_PX * number
     parts: list[str] = []
@@ -54,13 +54,15 @@ def _row(number: int, row: dict) -> list[str]:
 
 def _text(run: Run, y: float) -> str:
     kind = " ".join(filter(None, ["t", run.style.colour, _weight(run.style)]))
-    return svg.text(
-        PAD_PX + run.column * CELL_PX,
-        y + BASELINE_PX,
-        run.text,
-        kind,
-        extra=f' textLength="{svg.number(len(run.text) * CELL_PX)}" style="animation-delay:{run.at_s:.2f}s"',
-    )
+    timing = f' style="animation-delay:{run.at_s:.2f}s"'
+    return _words(run.column, y, run.text, kind, timing)
+
+
+def _words(column: int, y: float, words: str, kind: str, timing: str = "") -> str:
+    """Text in its columns, as wide as they are whatever the font."""
+    length = f' textLength="{svg.number(len(words) * CELL_PX)}"'
+    x = PAD_PX + column * CELL_PX
+    return svg.text(x, y + BASELINE_PX, words, kind, extra=length + timing)
 
 
 def _weight(style: Style) -> str:
@@ -73,17 +75,21 @@ def _typed(keys: list[Run], y: float) -> list[str]:
     first, last = keys[0].column, keys[-1].column
     by_column = {key.column: key.text for key in keys}
     words = "".join(by_column.get(column, " ") for column in range(first, last + 1))
-    x, width = PAD_PX + first * CELL_PX, len(words) * CELL_PX
-    parts, column = [], 0
-    for word in words.split(" "):  # one text each: a font's own width of a space plays no part
+    parts, column = [], first
+    for word in words.split(" "):  # one text each: the font's width of a space plays no part
         if word:
-            place = x + column * CELL_PX
-            length = f' textLength="{svg.number(len(word) * CELL_PX)}"'
-            parts.append(svg.text(place, y + BASELINE_PX, word, "bold", extra=length))
+            parts.append(_words(column, y, word, "bold"))
         column += len(word) + 1
     began_s, took_s = keys[0].at_s, keys[-1].at_s - keys[0].at_s
     timing = f"animation:type {took_s:.2f}s steps({len(words)}) {began_s:.2f}s backwards"
-    cover = svg.rect(x, y, width + 1, LINE_PX, "cover", extra=f' style="{timing}"')
+    cover = svg.rect(
+        PAD_PX + first * CELL_PX,
+        y,
+        len(words) * CELL_PX + 1,
+        LINE_PX,
+        "cover",
+        extra=f' style="{timing}"',
+    )
     return [*parts, cover]
 
 
