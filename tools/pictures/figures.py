@@ -44,7 +44,7 @@ class Panel:
 
 PANELS = (
     Panel(
-        "Submit until seen running",
+        "Submit to running",
         "ray",
         "ms",
         LOWER,
@@ -52,7 +52,7 @@ PANELS = (
             Bar("PaddleCloud", "paddlecloud_submit_to_seen_running_p50_ms", True),
             Bar("Ray", "ray_submit_to_seen_running_p50_ms"),
         ),
-        "through the SDKs, in turns; medians",
+        "SDK call until seen running; medians, taking turns",
     ),
     Panel(
         "Listing jobs on the command line",
@@ -65,10 +65,10 @@ PANELS = (
             Bar("ray job list", "ray_job_list_p50_ms"),
             Bar("ray list jobs", "ray_list_jobs_p50_ms"),
         ),
-        "as many rows each, in turns; medians",
+        "same number of rows; medians, taking turns",
     ),
     Panel(
-        "Putting a file of 2 GiB",
+        "Uploading a 2 GiB file",
         "pfs",
         "MB/s",
         HIGHER,
@@ -83,7 +83,7 @@ PANELS = (
         "on one machine; only PaddleCloud syncs to disk",
     ),
     Panel(
-        "100 jobs of 4 pods until Running",
+        "100 jobs of 4 pods to Running",
         "kube",
         "s",
         LOWER,
@@ -179,7 +179,7 @@ def _sources(results: dict[str, dict[str, Any]]) -> list[str]:
         stored = results[bench]
         load = stored["result"].get("load_before")
         facts = [stored["date"], stored["machine"]]
-        facts += [f"load {load:g} before"] if load is not None else []
+        facts += [f"load average {load:g} at start"] if load is not None else []
         facts += ["one run"] if stored.get("runs") == 1 else []
         measured.setdefault(", ".join(facts), []).append(words)
     return [f"{' and '.join(words)}: {facts}." for facts, words in measured.items()]
