@@ -61,6 +61,11 @@ bench: export PADDLECLOUD_BENCH := 1
 bench: venv system cluster-programs ## Run every benchmark; each prints one line of JSON
 	@for bench in bench/[!_]*.py; do $(BIN)/python "$$bench" || failed=yes; done; [ -z "$${failed:-}" ]
 
+.PHONY: pictures
+pictures: venv $(if $(ARGS),,system runtime) ## Draw the README's pictures from a real run and from bench/results
+	@PYTHONPATH=tools $(BIN)/python -m pictures \
+		$(or $(ARGS),--runtime "$$(tools/runtime.sh | sed -n 's/^runtime: \(\/.*\)/\1/p' | tail -n 1)")
+
 # --- what the others stand on -----------------------------------------------------------------
 
 .PHONY: venv

@@ -1,7 +1,6 @@
 """FastAPI + SQLAlchemy, to compare with: its environment, its data, its process.
 
-The environment is made once, in the user's cache, at the versions of constraints-peers.txt; the
-index is whatever the machine's pip is configured to use.
+`_environments.py` makes the environment.
 """
 
 from __future__ import annotations
@@ -10,50 +9,23 @@ import hashlib
 import os
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import _environments
 from _children import end, free_port, wait_for_port
 from _report import CannotMeasure
 
-_HERE = Path(__file__).parent
-_PINS = _HERE / "constraints-peers.txt"
-_APP = _HERE / "peers"
+_APP = Path(__file__).parent / "peers"
+_PACKAGES = ("fastapi", "httptools", "sqlalchemy", "uvicorn", "uvloop")
 _START_TIMEOUT_S = 30
-_PIP_INSTALL = "-m pip -q --disable-pip-version-check install".split()
 _UVICORN = "-m uvicorn --host 127.0.0.1 --no-access-log --log-level warning".split()
-
-
-def _venv() -> Path:
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(cache) / "paddlecloud" / "bench" / "fastapi-venv"
 
 
 def python() -> Path:
     """The peer's interpreter; installs the peer first if it is not there as pinned."""
-    venv = _venv()
-    program = venv / "bin" / "python"
-    stamp = venv / "installed-as-pinned"
-    wanted = hashlib.sha256(_PINS.read_bytes() + sys.version.encode()).hexdigest()
-    if stamp.exists() and stamp.read_text() == wanted and program.exists():
-        return program
-    print("bench: installing FastAPI + SQLAlchemy to compare with", file=sys.stderr)
-    names = [
-        line.partition("==")[0]
-        for line in _PINS.read_text().splitlines()
-        if line and not line.startswith("#")
-    ]
-    for command in (
-        [sys.executable, "-m", "venv", "--clear", str(venv)],
-        [str(program), *_PIP_INSTALL, "-c", str(_PINS), *names],
-    ):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-        if done.returncode:
-            raise CannotMeasure(f"the peer could not be installed: {done.stderr.strip()[-400:]}")
-    stamp.write_text(wanted)
-    return program
+    return _environments.python("fastapi", _PACKAGES)
 
 
 def seed(home: Path, token: str, jobs: Sequence[Mapping[str, object]]) -> Path:

@@ -3,15 +3,21 @@
 Every file `bench/*_bench.py` makes one `Report`, adds figures and hands its work to `run`; each
 figure also goes to stderr at once, so that a long or broken run has told what it knows. A
 missed bar is a result (exit 0, `"ok": false`); what could not be measured is a failure (exit 1).
+Where PADDLECLOUD_BENCH_RESULTS names a folder, the line is also kept there, with machine and date.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import platform
+import re
+import shlex
 import statistics
 import sys
+import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 
 class CannotMeasure(Exception):
@@ -93,4 +99,33 @@ def run(bench: str, measure: Callable[[Report], None]) -> None:
             raise
         sys.exit(1)
     print(report.line(), flush=True)
+    if folder := os.environ.get("PADDLECLOUD_BENCH_RESULTS"):
+        keep(Path(folder), bench, report.line())
     sys.exit(0)
+
+
+def machine() -> str:
+    """Processor, cores, memory, kernel and Python, as the stored results name them."""
+    found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    model = re.sub(r"\(R\)|\(TM\)", "", found.group(1)) if found else platform.machine()
+    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    kernel = ".".join(platform.release().split(".")[:2])
+    return (
+        f"{os.cpu_count()} cores ({model}), "
+        f"{memory_bytes / 2**30:.0f} GiB, Linux {kernel}, Python {platform.python_version()}"
+    )
+
+
+def keep(folder: Path, bench: str, line: str) -> None:
+    """Store a result in the folder, in place of the last one of this bench."""
+    program, *words = sys.argv
+    command = shlex.join([f"bench/{Path(program).name}", *words])
+    body = {
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "machine": machine(),
+        "command": command,
+        "result": json.loads(line),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(body, indent=2, ensure_ascii=False) + "\n"
+    (folder / f"{bench}.json").write_text(text, encoding="utf-8")

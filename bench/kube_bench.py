@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+import _cluster
 import _kube_peers
 from _children import cpu_s, end, pss_mb
 from _kube_jobs import (
@@ -42,8 +43,6 @@ from paddlecloud.controller import manifests
 from paddlecloud.kube import kubeconfig
 from paddlecloud.kube.client import Client, collection
 
-ROOT = Path(__file__).resolve().parent.parent
-CLUSTER = ROOT / "tools" / "cluster"
 NODES = 1000
 PATIENCE_S = 600.0
 PEER_PATIENCE_S = 150.0
@@ -153,7 +152,7 @@ def _complete(client: Client, namespace: str, jobs: int) -> float:
 
 
 def _peers(client: Client, report: Report, config: Path, folder: Path, jobs: int) -> None:
-    programs, scheduler = _kube_peers.build(), _programs() / "volcano-scheduler"
+    programs, scheduler = _kube_peers.build(), _cluster.programs() / "volcano-scheduler"
     for peer in _kube_peers.peers(client, config, programs, scheduler, folder):
         try:
             with peer.run():
@@ -237,33 +236,10 @@ def _start(
 # --- the run ----------------------------------------------------------------------------------
 
 
-def _programs() -> Path:
-    found = subprocess.run([CLUSTER / "build.sh", "--where"], capture_output=True, text=True)
-    programs = Path(found.stdout.strip())
-    if not (programs / ".complete").exists():
-        raise CannotMeasure("the cluster's programs are not built; run: make cluster-programs")
-    return programs
-
-
-@contextmanager
-def _cluster(folder: Path) -> Iterator[Path]:
-    programs = _programs()
-    tool = [sys.executable, str(CLUSTER / "run.py")]
-    state = f"{folder}/cluster"
-    try:
-        words = ["--state", state, "--programs", str(programs), "--nodes", str(NODES)]
-        started = subprocess.run([*tool, "start", *words], capture_output=True, text=True)
-        if started.returncode:
-            raise CannotMeasure(started.stderr.strip())
-        yield Path(started.stdout.strip())
-    finally:
-        subprocess.run([*tool, "stop", "--state", state], check=True)
-
-
 def measure_all(asked: argparse.Namespace, report: Report) -> None:
     with tempfile.TemporaryDirectory(prefix="paddlecloud-bench-") as name:
         folder = Path(name)
-        with _cluster(folder) as config:
+        with _cluster.running(folder, NODES) as config:
             client = Client(kubeconfig.from_file(config), "bench")
             for body in manifests.definitions():
                 client.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body)
