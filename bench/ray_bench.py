@@ -38,7 +38,7 @@ ENTRY = "date +%s.%N; sleep 0.4"
 SMALL = {"parallelism": 1, "pservers": 0, "mode": "single", "cpu": "100m", "memory": "32Mi"}
 WARM_UP = 3
 START_TIMEOUT_S = 120
-COMMAND_TIMEOUT_S = 60
+COMMAND_TIMEOUT_S = 120
 NODES = 10
 
 
@@ -122,6 +122,7 @@ def _ray(platform: Platform, folder: Path) -> Iterator[Ray]:
     env = platform.env | mark.env | {"RAY_USAGE_STATS_ENABLED": "0"}
     words = [
         *("start", "--head", "--block", "--disable-usage-stats", f"--temp-dir={folder}"),
+        "--node-ip-address=127.0.0.1",
         *("--port=0", f"--dashboard-port={port}", f"--ray-client-server-port={free_port()}"),
         f"--dashboard-agent-listen-port={free_port()}",
     ]
@@ -166,14 +167,17 @@ def _pods(client: Client, rows: int) -> None:
 
 def _timed_ms(words: list[str], env: dict[str, str], rows: int, what: str) -> float:
     began_s = time.perf_counter()
-    done = subprocess.run(
-        words,
-        env=env,
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        timeout=COMMAND_TIMEOUT_S,
-    )
+    try:
+        done = subprocess.run(
+            words,
+            env=env,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            timeout=COMMAND_TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise CannotMeasure(str(error)) from error
     took_ms = (time.perf_counter() - began_s) * 1e3
     if done.returncode:
         raise CannotMeasure(f"{' '.join(words)}: {done.stderr.strip()[-400:]}")

@@ -180,6 +180,7 @@ def _sources(results: dict[str, dict[str, Any]]) -> list[str]:
         load = stored["result"].get("load_before")
         facts = [stored["date"], stored["machine"]]
         facts += [f"load average {load:g} at start"] if load is not None else []
+        facts += [stored["conditions"]] if "conditions" in stored else []
         facts += ["one run"] if stored.get("runs") == 1 else []
         measured.setdefault(", ".join(facts), []).append(words)
     return [f"{' and '.join(words)}: {facts}." for facts, words in measured.items()]
