@@ -13,7 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from paddlecloud.cli import local_platform
+from paddlecloud.cli import local_platform, up
+from paddlecloud.cli.session import Session
+from paddlecloud.forms.faults import FaultList
+from paddlecloud.forms.go_flags import parse
 from paddlecloud.testing.ports import free_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.needs("linux")]
@@ -145,6 +148,24 @@ def test_a_port_that_is_taken_is_said_with_a_way_out(machine: Machine) -> None:
     assert f"cannot listen on 127.0.0.1:{machine.port}" in done.stderr
     assert "--port" in done.stderr.split("hint:")[1]
     assert not machine.config.exists()
+
+
+def test_takes_the_next_port_where_nobody_asked_for_the_one_that_is_taken(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In this process, with another default: a test may not want the real one."""
+    monkeypatch.setattr(up, "DEFAULT_PORT", machine.port)
+    session = Session(parse([], up.FLAGS, FaultList()))
+    with socket.create_server(("127.0.0.1", machine.port)):
+        chosen = up._port(session)
+        assert chosen is not None
+        assert machine.port < chosen < machine.port + 100
+        said = f"note: port {machine.port} is taken, so it is {chosen} (--port N)\n"
+        assert capsys.readouterr().err == said
+        asked = Session(parse(["--port", str(machine.port)], up.FLAGS, FaultList()))
+        assert up._port(asked) == machine.port
+        monkeypatch.setenv("PADDLECLOUD_PORT", str(machine.port))
+        assert up._port(session) is None
 
 
 @pytest.mark.parametrize(

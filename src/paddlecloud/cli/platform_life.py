@@ -67,6 +67,20 @@ def server_command(*, state: str, host: str, port: int | None, account: str) -> 
     return command
 
 
+def can_listen(host: str, port: int) -> bool:
+    """Whether a server could now; one that tries later may still find it taken."""
+    import socket
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+        return True
+
+
 # --- starting --------------------------------------------------------------------------------
 
 

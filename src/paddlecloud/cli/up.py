@@ -42,7 +42,7 @@ FLAGS = (
         value="N",
         low=0,
         high=65535,
-        meaning="port (default 8000; 0 = any free)",
+        meaning="port (default 8000, or the next that is free; 0 = any free)",
     ),
     Flag(("--host",), value="ADDRESS", meaning="address to listen on (default 127.0.0.1)"),
     Flag(("--state",), value="FOLDER", meaning="state folder (default ~/.paddlecloud)"),
@@ -50,6 +50,8 @@ FLAGS = (
     Flag(("--foreground",), Kind.BOOL, meaning="stay attached, log here; Ctrl-C stops all"),
     *engine_choice.FLAGS,
 )
+DEFAULT_PORT = 8000
+_PORTS_TRIED = 100
 
 
 def run(session: Session) -> int:
@@ -68,7 +70,7 @@ def run(session: Session) -> int:
     command = platform_life.server_command(
         state=state,
         host=session.parsed.text("host"),
-        port=session.parsed.number("port") if "port" in session.parsed else None,
+        port=_port(session),
         account=_account_name(),
     )
     progress = Progress(session, "starting the platform")
@@ -89,6 +91,22 @@ def run(session: Session) -> int:
         return child.wait()
     except KeyboardInterrupt:
         return child.wait()  # it heard Ctrl-C itself
+
+
+def _port(session: Session) -> int | None:
+    """What was asked for; else the default one, or the next that is free. None: as the
+    environment says."""
+    if "port" in session.parsed:
+        return session.parsed.number("port")
+    if os.environ.get("PADDLECLOUD_PORT"):
+        return None
+    host = session.parsed.text("host") or os.environ.get("PADDLECLOUD_HOST") or "127.0.0.1"
+    for port in range(DEFAULT_PORT, DEFAULT_PORT + _PORTS_TRIED):
+        if platform_life.can_listen(host, port):
+            if port != DEFAULT_PORT:
+                session.note(f"note: port {DEFAULT_PORT} is taken, so it is {port} (--port N)")
+            return port
+    return DEFAULT_PORT  # and the server says what is wrong
 
 
 def _pass_on_term(child: Popen[bytes]) -> None:
