@@ -49,12 +49,14 @@ def root(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("way", EVERY_WAY)
 def test_twenty_replicas_live_through_a_kill_and_are_adopted(make_bench, root, way: str):
     mark = a_mark()
-    entries = [f"trap 'exit {n}' TERM; sleep {mark} & wait" for n in range(20)]
+    entries = [f"trap 'exit {n}' TERM; echo ready; sleep {mark} & wait" for n in range(20)]
     assert run_doomed(root, way, entries=entries, wait="running") == "done"
-    assert len(processes_with(mark)) >= 20
     bench = make_bench(way)
     keys = [bench.key(n) for n in range(20)]
     assert [bench.look(key).state for key in keys] == [ReplicaState.RUNNING] * 20
+    for key in keys:
+        bench.says(key, "ready")  # a shell that runs may not have come to its trap yet
+    assert len(processes_with(mark)) >= 20
     for key in keys:
         bench.processes.stop(key, 600)
     assert [bench.exit_of(key).code for key in keys] == list(range(20))
