@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 bin=$PWD/.venv/bin
 export PATH=$bin:$PATH
-runtime=$(tools/runtime.sh | sed -n 's/^runtime: \(\/.*\)/\1/p' | tail -n 1)
+runtime=$(tools/runtime.sh --where)
 out=build/demo
 
 say() { printf '\n\033[1m%s\033[0m\n' "$1"; }

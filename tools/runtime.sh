@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes the PaddlePaddle runtime: a virtual environment of its own in the user's cache, so that
-# every checkout shares one (it is large). `make runtime` calls it; it prints the directory.
+# every checkout shares one (it is large). `make runtime` calls it; it prints the directory, and
+# with --where only says which that is.
 #
 # A virtual environment cannot be moved, so it is built in place under a lock, and the stamp that
 # says it is whole is written last. A half-built one is thrown away by the next run.
@@ -18,6 +19,11 @@ version=$(sed -n 's/^paddlepaddle==//p' constraints-runtime.txt)
 home=${PADDLECLOUD_RUNTIMES:-${XDG_CACHE_HOME:-$HOME/.cache}/paddlecloud/runtimes}
 runtime=$home/paddle-$version-$tag
 stamp=$runtime/.complete
+
+if [ "${1:-}" = --where ]; then
+    echo "$runtime"
+    exit 0
+fi
 
 pins() { grep -v -e '^#' -e '^$' constraints-runtime.txt; }
 is_whole() { [ -x "$runtime/bin/python" ] && pins | cmp --quiet - "$stamp"; }

@@ -33,6 +33,9 @@ from paddlecloud.testing.ports import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 TIMEOUT_S = 120
+RUNTIMES = Path(
+    os.environ.get("PADDLECLOUD_RUNTIMES") or Path.home() / ".cache" / "paddlecloud" / "runtimes"
+)
 
 # What differs from run to run, and the word that stands for it when comparing. Order matters.
 _KINDS = (
@@ -46,6 +49,8 @@ _KINDS = (
     (r"\b(cores|cpu|revision|start_\w+_s)(\"?): ?[\"']?[\d.]+[\"']?", r"\1\2: N"),
     (r"\b(\d+h)?(\d+m)?\d+(\.\d+)?s\b|\b\d+m\b|\b\d+\.\d s\b", "AGO"),
     (r"\"(seconds|mtime_ns|port)\": [\d.]+", r"\1: N"),
+    (r"paddle-[\d.]+-cp\d+", "RUNTIME"),
+    (r"probability 0\.\d+", "probability N"),
     (r"[\d.,]+ [KMG]?i?B used, \d+ files|\d+ of \d+ bytes are used", "USED"),
     (r"\b[0-9a-f]{28,64}\b", "DIGEST"),
     (r"\.venv/bin/python[\d.]*", "PYTHON"),
@@ -138,6 +143,9 @@ class Reader:
         left_out = shutil.ignore_patterns(".*", "__pycache__", "build", "*.egg-info")
         shutil.copytree(ROOT, self._checkout, ignore=left_out, symlinks=True)
         (self._checkout / ".venv").symlink_to(sys.prefix)  # as `make venv` would
+        cache = home / ".cache" / "paddlecloud"
+        cache.mkdir(parents=True)
+        (cache / "runtimes").symlink_to(RUNTIMES)  # as `make runtime` would
         folders = [*tools, self._checkout / ".venv" / "bin", os.environ["PATH"]]
         self._env = {
             "PATH": ":".join(map(str, folders)),

@@ -23,6 +23,7 @@ GUIDES = [
 
 
 @pytest.mark.slow
+@pytest.mark.paddle
 @pytest.mark.needs("bubblewrap", "cgroup")  # `up` says what it lacks, which no guide shows
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
 def test_a_guide_shows_what_happens(guide):
