@@ -27,7 +27,7 @@ from paddlecloud.pfs.serving.connection_counts import network_of
 from paddlecloud.server import bridge, scopes
 from paddlecloud.server.authentication import authenticate, check_signed_body, recall
 from paddlecloud.server.database import forget_broken_connection, named, writing
-from paddlecloud.server.exchange import Answer, Request, error_answer
+from paddlecloud.server.exchange import Answer, Request, error_answer, json_answer
 from paddlecloud.server.notifying import access_subject
 from paddlecloud.server.pools import Pool, Shares
 from paddlecloud.server.process import Process
@@ -334,11 +334,11 @@ def execute(request: Request) -> Answer:
     try:
         _prepare(request)
         route = request.route
-        if route.change is not Change.ATOMIC or not idempotency.key_of(request):
-            answer: Answer = route.handler(request)
-            return answer
-        with writing():
-            return _once(request)
+        answer = _changed(request)
+        if route.shown is not None and answer.status < 300:
+            shown = json_answer(route.shown(request), answer.status)
+            return Answer(answer.status, shown.body, [*shown.headers, *answer.headers])
+        return answer
     except PaddleCloudError:
         raise
     except Exception:
@@ -346,17 +346,34 @@ def execute(request: Request) -> Answer:
         raise
 
 
-def _once(request: Request) -> Answer:
+def _changed(request: Request) -> Answer:
+    change = request.route.change
+    if change not in (Change.ATOMIC, Change.EACH) or not idempotency.key_of(request):
+        answer: Answer = request.route.handler(request)
+        return answer
+    if change is Change.ATOMIC:
+        with writing():
+            return _answered_then(request) or _carry_out(request)
+    return _answered_then(request) or _carry_out(request)
+
+
+def _answered_then(request: Request) -> Answer | None:
+    """What this request was answered when it was made before."""
     seen = idempotency.find(request)
-    if seen is not None and not request.route.secret_answer:
-        headers = [(b"content-type", b"application/json")] if seen.response else []
-        return Answer(seen.status, seen.response, [*headers, REPLAYED])
+    if seen is None or request.route.secret_answer:
+        return None
+    headers = [(b"content-type", b"application/json")] if seen.response else []
+    return Answer(seen.status, seen.response, [*headers, REPLAYED])
+
+
+def _carry_out(request: Request) -> Answer:
     answer: Answer = request.route.handler(request)
-    if seen is not None:
-        answer.headers.append(REPLAYED)
-    else:
-        kept = b"" if request.route.secret_answer else answer.body
-        idempotency.keep(request, answer.status, kept)
+    with writing():
+        if idempotency.find(request) is not None:
+            answer.headers.append(REPLAYED)
+        else:
+            kept = b"" if request.route.secret_answer else answer.body
+            idempotency.keep(request, answer.status, kept)
     return answer
 
 

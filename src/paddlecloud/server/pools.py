@@ -17,6 +17,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from paddlecloud.core.errors import RateLimited, Unavailable
+from paddlecloud.server.database import rows_only
 
 T = TypeVar("T")
 _Task = tuple[Callable[..., Any], tuple[Any, ...], Callable[[Any, BaseException | None], None]]
@@ -129,6 +130,7 @@ class Pool:
 
     def ask(self, within_s: float, what: str, call: Callable[..., T], *args: Any) -> T:
         """`call(*args)` from a thread that will not wait longer than `within_s`."""
+        rows_only(f"asking {what}")
         if self.is_busy:
             raise Unavailable(f"{what} does not answer", hint="try again in a moment")
         answered = threading.Event()

@@ -40,6 +40,9 @@ class Change(Enum):
     NONE = "none"
     ATOMIC = "atomic"  # handler and idempotency key commit together
     OWN = "own"  # the handler keeps the key itself
+    # Many small transactions, or one and slow work beside it: the key is kept after them. Repeating
+    # it after a crash in between changes nothing more.
+    EACH = "each"
 
 
 _NUMBERS = {
@@ -103,6 +106,9 @@ class Route:
     change: Change = Change.NONE
     body_limit_bytes: int | None = None  # None: the configured limit of JSON bodies
     dialect: str = "v2"
+    # What a change is answered with, if that asks more than rows: made after the transaction, and
+    # again for who repeats the change.
+    shown: Callable[..., Any] | None = None
     secret_answer: bool = False  # the answer holds a secret: derived again, never stored
 
     def parse_query(self, query: bytes, most_fields: int = 100) -> dict[str, Any]:
