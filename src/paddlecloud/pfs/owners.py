@@ -29,6 +29,7 @@ class Owner:
     limit_bytes: int | None = None
     limit_files: int | None = None
     is_admin: bool = False
+    link: str = ""  # set for whoever reads through a published link of this owner
 
 
 class Places:

@@ -14,7 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from paddlecloud.core.errors import InvalidInput, NotFound, OutOfSpace, PaddleCloudError
+from paddlecloud.core.errors import (
+    InvalidInput,
+    NotFound,
+    OutOfSpace,
+    PaddleCloudError,
+    RateLimited,
+)
 from paddlecloud.pfs.boots import boot_id
 from paddlecloud.pfs.directories import Directories, Parts
 from paddlecloud.pfs.diskstore import Tree
@@ -28,6 +34,7 @@ from paddlecloud.wire.digests import is_digest, leaf_hash
 from paddlecloud.wire.pfspath import PfsPath
 
 FORGOTTEN_S = 7 * 24 * 3600
+MOST_UNFINISHED = 256  # of one account; who sends more at a time has lost track of them
 _REMEMBER_DONE = 4096
 _MOST_SOURCE_BYTES = 4096
 _MOST_BYTES = 1 << 62
@@ -61,13 +68,7 @@ class Uploads:
         self, key: _Key, owner: Owner, wish: UploadWish, target: tuple[Tree, Parts]
     ) -> Upload | None:
         """A new one; None when another connection was faster."""
-        free_bytes = target[0].free_bytes()
-        if wish.size_bytes > free_bytes:
-            raise OutOfSpace(
-                f"{wish.size_bytes} bytes do not fit: {free_bytes} are free on the disk of "
-                "the file store",
-                field="size",
-            )
+        self._check_room(owner, wish, target[0].free_bytes())
         # May walk a home, so not under the lock that all accounts share.
         reservation = self._services.usage.reserve(owner, wish.size_bytes, 1)
         with self._lock:
@@ -83,6 +84,24 @@ class Uploads:
             self._done.pop(key, None)
             self._live[key] = upload
             return upload
+
+    def _check_room(self, owner: Owner, wish: UploadWish, free_bytes: int) -> None:
+        """What is announced is only a promise, but nobody may promise more than could be kept."""
+        with self._lock:
+            others = [up for key, up in self._live.items() if key[0] == owner.account_id]
+        if len(others) >= MOST_UNFINISHED:
+            raise RateLimited(
+                f"an account may have {MOST_UNFINISHED} unfinished uploads",
+                hint="finish some of them, or give them up: GET /uploads, DELETE /uploads/<id>",
+            )
+        missing_bytes = sum(up.missing_bytes for up in others)
+        if wish.size_bytes + missing_bytes > free_bytes:
+            promised = f" and {missing_bytes} of uploads under way" if missing_bytes else ""
+            raise OutOfSpace(
+                f"{wish.size_bytes} bytes{promised} do not fit: {free_bytes} are free on the disk"
+                " of the file store",
+                field="size",
+            )
 
     def _make(
         self,
@@ -171,7 +190,7 @@ class Uploads:
         held = self._services.usage.readopt(account_id, wish.size_bytes, 1)
         upload = self._make(key, owner, wish, target, held)
         try:
-            upload.load(is_doubtful=body["boot"] != boot)
+            upload.take_up(is_doubtful=body["boot"] != boot)
         except PaddleCloudError:
             upload.abandon()
             return

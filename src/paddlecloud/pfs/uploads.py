@@ -69,7 +69,8 @@ class Upload:
         self._on_end = on_end
         self._lock = threading.RLock()
         self._receivers: list[Receiver] = []
-        self._record = LeafRecord(self._file(".leaves"), self.size_bytes)
+        self._leaves = LeafRecord(self._file(".leaves"), self.size_bytes)
+        self._is_doubtful = False
         self._entry: Entry | None = None
         self._is_abandoned = False
 
@@ -122,14 +123,23 @@ class Upload:
             self.note()
             return True
 
-    def load(self, *, is_doubtful: bool) -> None:
-        """Take up what an earlier process received."""
+    def take_up(self, *, is_doubtful: bool) -> None:
+        """Go on with what an earlier process received; nothing of it is read before it is used."""
         with named(self.shown):
             os.stat(self._file(""))  # gone: killed after it took its name
-            self._record.load()
-            if is_doubtful:
-                self._believe_only_what_is_there()
-                self.note()
+        self._is_doubtful = is_doubtful
+
+    @property
+    def _record(self) -> LeafRecord:
+        """The leaves. The first to ask after a reboot waits until they have been read again."""
+        if self._is_doubtful:
+            with self._lock:
+                if self._is_doubtful:
+                    self._is_doubtful = False
+                    with named(self.shown):
+                        self._believe_only_what_is_there()
+                        self.note()
+        return self._leaves
 
     def _believe_only_what_is_there(self) -> None:
         """A power cut may have lost bytes whose digest was kept, or that were counted."""
@@ -161,6 +171,14 @@ class Upload:
         with self._lock:
             whole = sum(leaf_bytes(index, self.size_bytes) for index, _ in self._record.whole())
             return whole + sum(length for _, length in self._record.begun())
+
+    @property
+    def missing_bytes(self) -> int:
+        """What it has been promised and the disk has not got yet."""
+        try:
+            return max(0, self.size_bytes - os.stat(self._file("")).st_blocks * 512)
+        except OSError:
+            return 0
 
     def base(self) -> tuple[bytes, ...] | None:
         """The leaves of the file now at the path, if they are known."""

@@ -9,6 +9,7 @@ import os
 import sys
 
 from paddlecloud.core.errors import PaddleCloudError
+from paddlecloud.pfs.serving.log_limit import limit_logs
 
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -57,6 +58,7 @@ def main(argv: list[str] | None = None) -> int:
         level=logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
+    limit_logs()
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     # What strangers send is no event of ours: refusals are answered, not written down.
     logging.getLogger("django.request").setLevel(logging.ERROR)

@@ -96,6 +96,24 @@ def forget_all() -> None:
     _memory.clear()
 
 
+def recall(request: Request) -> Principal | None:
+    """The caller, if its token was looked up a moment ago; no database is asked.
+
+    Good for whose turn it is and what its body may cost; `authenticate` decides."""
+    scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() not in ("token", "bearer"):
+        return None
+    return _memory.find(token_digest(credentials.strip()))
+
+
+def check_signed_body(request: Request) -> None:
+    """Of a caller who has signed what its body is: that it is that one, now that it is here."""
+    if request.body_sha256 or request.body_md5:
+        from paddlecloud.server.services import signatures
+
+        signatures.check_body(request)
+
+
 def authenticate(request: Request) -> Principal:
     """The caller, or NotLoggedIn."""
     header = request.headers.get("authorization", "")

@@ -10,6 +10,7 @@ import io
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from paddlecloud.pfs.serving.connection_counts import network_of
 from paddlecloud.server.pools import Pool
 
 Message = MutableMapping[str, Any]
@@ -39,7 +40,10 @@ class Bridge:
                 await send({"type": "http.response.start", "status": 413, "headers": []})
                 await send({"type": "http.response.body", "body": b"the body is too large"})
                 return
-        status, headers, content = await self._pool.run(self._call, _environ(scope, body))
+        client = scope.get("client") or ("",)
+        status, headers, content = await self._pool.run(
+            self._call, _environ(scope, body), turn="@" + network_of(client[0])
+        )
         await send({"type": "http.response.start", "status": status, "headers": headers})
         is_head = scope["method"] == "HEAD"
         await send({"type": "http.response.body", "body": b"" if is_head else content})

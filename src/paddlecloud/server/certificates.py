@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from paddlecloud.core.errors import Conflict, InternalError, Unavailable
+from paddlecloud.server.database import rows_only
 from paddlecloud.server.secretfiles import secrets_dir, write_secret
 
 CA_DAYS = 3650
@@ -55,6 +56,7 @@ class ServerFiles:
 
 
 def _openssl(*arguments: str, folder: str) -> None:
+    rows_only("running openssl")
     program = shutil.which("openssl")
     if program is None:
         raise Unavailable(

@@ -81,6 +81,23 @@ class FileService:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """What a client may cost before anybody knows who it is."""
+
+    most: int = 4096  # PADDLECLOUD_MAX_CONNECTIONS; fewer where descriptors do not reach
+    # PADDLECLOUD_MAX_CONNECTIONS_PER_ADDRESS; one office or one machine of jobs is one address.
+    # Not applied behind a proxy, where everybody has the proxy's address.
+    per_address: int = 1024
+    head_bytes: int = 32 << 10  # PADDLECLOUD_MAX_HEAD_BYTES; request line and headers
+    headers: int = 100  # PADDLECLOUD_MAX_HEADERS
+    query_fields: int = 100  # PADDLECLOUD_MAX_QUERY_FIELDS
+    head_within_s: float = 10.0  # PADDLECLOUD_HEAD_TIMEOUT_S; from its first byte to its last
+    # PADDLECLOUD_BODY_TIMEOUT_S; without a byte sent, or taken of the answer
+    body_silence_s: float = 60.0
+    stranger_body_bytes: int = 64 << 10  # bodies of calls that need no login, and of pages
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """Bounds on what one request may cost."""
 
@@ -91,6 +108,10 @@ class Limits:
     log_read_bytes: int = 4 << 20  # the most one log request returns
     idempotency_s: float = 7 * 86400.0  # how long a key is remembered
     followers: int = 5000  # open streams and waits; above it 503
+    requests_per_account: int = 1024  # PADDLECLOUD_MAX_REQUESTS; waits, streams and transfers too
+    body_bytes_per_account: int = 64 << 20  # bodies of requests that are not answered yet
+    # What may be fetched through one published link at a time; strangers all share it.
+    fetches_per_link: int = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +139,7 @@ class Threads:
     """Sizes of the pools. Few: one interpreter runs them and rows are answered in a millisecond."""
 
     requests: int = 4
+    requests_each: int = 3  # of one caller at a time: one is always left for the others
     logs: int = 4  # reads of logs: a slow engine holds these and nothing else
     log_waits: int = 8  # logs that are waited for at the same instant
 
@@ -130,6 +152,7 @@ class Configuration:
     kubernetes: Cluster = Cluster()
     files: FileService = FileService()
     limits: Limits = Limits()
+    connections: ConnectionLimits = ConnectionLimits()
     logins: Logins = Logins()
     signatures: Signatures = Signatures()
     threads: Threads = Threads()
@@ -224,6 +247,23 @@ def _refused(name: str, text: str, wanted: str) -> InvalidInput:
     return InvalidInput(f"{variable} is {text[:80]!r}; {wanted}", field=variable)
 
 
+def _connections(env: Mapping[str, str], *, is_behind_proxy: bool) -> ConnectionLimits:
+    usual = ConnectionLimits()
+    most = _number(env, "PADDLECLOUD_MAX_CONNECTIONS", usual.most, 1, 1 << 20)
+    each = _number(env, "PADDLECLOUD_MAX_CONNECTIONS_PER_ADDRESS", usual.per_address, 1, 1 << 20)
+    return ConnectionLimits(
+        most=most,
+        per_address=most if is_behind_proxy else each,
+        head_bytes=_number(env, "PADDLECLOUD_MAX_HEAD_BYTES", usual.head_bytes, 4 << 10, 16 << 20),
+        headers=_number(env, "PADDLECLOUD_MAX_HEADERS", usual.headers, 20, 10_000),
+        query_fields=_number(env, "PADDLECLOUD_MAX_QUERY_FIELDS", usual.query_fields, 20, 10_000),
+        head_within_s=_number(env, "PADDLECLOUD_HEAD_TIMEOUT_S", usual.head_within_s, 0.1, 3600.0),
+        body_silence_s=_number(
+            env, "PADDLECLOUD_BODY_TIMEOUT_S", usual.body_silence_s, 0.1, 3600.0
+        ),
+    )
+
+
 def load(env: Mapping[str, str] | None = None) -> Configuration:
     """The configuration the environment describes."""
     env = os.environ if env is None else env
@@ -265,10 +305,14 @@ def load(env: Mapping[str, str] | None = None) -> Configuration:
         signatures=Signatures(
             takes_legacy=bool(_number(env, "PADDLECLOUD_LEGACY_SIGNATURES", 1, 0, 1))
         ),
+        connections=_connections(env, is_behind_proxy=tls == "proxy"),
         limits=Limits(
             package_bytes=_number(
                 env, "PADDLECLOUD_MAX_PACKAGE_BYTES", defaults.package_bytes, 1, 1 << 50
             ),
             file_bytes=_number(env, "PADDLECLOUD_MAX_FILE_BYTES", defaults.file_bytes, 1, 1 << 50),
+            requests_per_account=_number(
+                env, "PADDLECLOUD_MAX_REQUESTS", defaults.requests_per_account, 1, 1 << 20
+            ),
         ),
     )

@@ -7,15 +7,22 @@ waiting) and begin with BEGIN IMMEDIATE, never upgrading a read. Readers are nev
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
+import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from paddlecloud.core.errors import InvalidInput, OutOfSpace, PaddleCloudError, Unavailable
 from paddlecloud.server.configuration import Storage
+
+log = logging.getLogger(__name__)
 
 VARIABLE = "PADDLECLOUD_DATABASE_URL"
 _CONNECT_WITHIN_S = 10
@@ -112,28 +119,98 @@ def setting_up(storage: Storage) -> Iterator[None]:
         ) from None
 
 
+# A transaction that computes longer than this does something else than rows.
+MOST_HELD_S = 0.05
+_SLOW_S = 1.0  # with waiting: worth a line in the log
+
+
+class _Held(threading.local):
+    """What the thread that has the lock is to do when it has given it back."""
+
+    depth = 0
+
+    def __init__(self) -> None:
+        self.hooks: list[Callable[[], None]] = []
+
+
 _writer = threading.RLock()
+_held = _Held()
 
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """A write transaction; nested calls join the outer one."""
+    """A write transaction; nested calls join the outer one.
+
+    All writers of the platform wait for whoever is inside, so nothing but rows is touched there:
+    no engine, no process, no tree of files, no comparison of what a user chose. `rows_only` marks
+    such work; `after_commit` is the place for it.
+    """
+    if _held.depth:
+        with _transaction():
+            yield
+        return
+    hooks: list[Callable[[], None]] = []
+    with _writer:
+        began_s, own_began_s = time.monotonic(), time.thread_time()
+        _held.depth, _held.hooks = 1, hooks
+        try:
+            with _transaction():
+                yield
+        finally:
+            _held.depth, _held.hooks = 0, []
+            _look_at_time(time.monotonic() - began_s, time.thread_time() - own_began_s)
+    for hook in hooks:
+        hook()
+
+
+@contextmanager
+def _transaction() -> Iterator[None]:
     from django.db import InterfaceError, OperationalError, connection, transaction
 
-    with _writer:
-        try:
-            with transaction.atomic():
-                yield
-        except (InterfaceError, OperationalError):
-            if not connection.in_atomic_block:
-                forget_broken_connection()
-            raise
+    try:
+        with transaction.atomic():
+            yield
+    except (InterfaceError, OperationalError):
+        if not connection.in_atomic_block:
+            forget_broken_connection()
+        raise
+
+
+def _look_at_time(held_s: float, own_s: float) -> None:
+    if own_s <= MOST_HELD_S and held_s <= _SLOW_S:
+        return
+    frame = next(_callers(), None)
+    who = f"{frame.name} in {Path(frame.filename).name}" if frame else "somebody"
+    if own_s > MOST_HELD_S:
+        log.warning("%s: %.0f ms, by %s", HELD_LONG, own_s * 1000, who)
+    else:  # the disk or the database is slow, or this machine has no time for us
+        log.warning("a write took %.1f s, by %s", held_s, who)
+
+
+HELD_LONG = "the write lock was held for long work"
+NOT_ROWS = "this holds up every writer of the platform"
+
+
+def rows_only(what: str) -> None:
+    """Called by what takes long, or as long as others please: it is not for inside `writing`."""
+    if _held.depth:
+        log.error("%s: %s inside a write transaction", NOT_ROWS, what, stack_info=True)
+
+
+def _callers() -> Iterator[traceback.FrameSummary]:
+    """Who called, nearest first, without this module and the standard library's wrapping."""
+    for frame in reversed(traceback.extract_stack(limit=12)):
+        if frame.filename != __file__ and "contextlib" not in frame.filename:
+            yield frame
 
 
 def after_commit(action: Callable[[], None]) -> None:
-    """Run `action` when the running transaction is durable, or now if there is none."""
+    """Run `action` when the running transaction is durable and the write lock is free again, or
+    now if there is none."""
     from django.db import transaction
 
+    if _held.depth:  # Django drops it when the part of the transaction it belongs to is undone
+        action = partial(_held.hooks.append, action)
     transaction.on_commit(action)
 
 

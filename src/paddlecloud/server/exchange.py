@@ -38,10 +38,22 @@ class Request:
     peer: str = ""  # id, serial and name in a TLS client certificate
     query: bytes = b""  # as sent
     repeated: frozenset[str] = frozenset()  # names of headers that were sent more than once
+    most_fields: int = 100  # of the query
+    kept_bytes: int = 0  # of the body, so far
     is_read: bool = False  # the body is here; else whoever reads it compares it with the digest
     body_sha256: str = ""  # what the caller signed as its digest
+    body_md5: str = ""  # the same of a legacy signature, in base64 or hexadecimal
     repeat_word: str = IDEMPOTENCY_KEY  # what the caller calls the key of a repeated request
     principal: Principal | None = None
+
+    @property
+    def has_body(self) -> bool:
+        """Whether one comes that anybody here reads."""
+        if self.method not in ("POST", "PUT", "DELETE", "PATCH"):
+            return False
+        return "transfer-encoding" in self.headers or (
+            self.headers.get("content-length", "0") != "0"
+        )
 
     @property
     def caller(self) -> Principal:

@@ -12,7 +12,7 @@ import hashlib
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Hashable, MutableMapping
 from typing import Any
 
 from paddlecloud.core.errors import (
@@ -23,12 +23,13 @@ from paddlecloud.core.errors import (
     TooLarge,
     Unavailable,
 )
+from paddlecloud.pfs.serving.connection_counts import network_of
 from paddlecloud.server import bridge, scopes
-from paddlecloud.server.authentication import authenticate
+from paddlecloud.server.authentication import authenticate, check_signed_body, recall
 from paddlecloud.server.database import forget_broken_connection, named, writing
-from paddlecloud.server.exchange import Answer, Request, error_answer
+from paddlecloud.server.exchange import Answer, Request, error_answer, json_answer
 from paddlecloud.server.notifying import access_subject
-from paddlecloud.server.pools import Pool
+from paddlecloud.server.pools import Pool, Shares
 from paddlecloud.server.process import Process
 from paddlecloud.server.relaying import Relay, Relays
 from paddlecloud.server.routing import Access, Change, Route, Table, Work
@@ -51,12 +52,17 @@ class Front:
         self._process = process
         self._table = table
         self._limits = process.configuration.limits
+        self._strangers = process.configuration.connections
         threads = process.configuration.threads
-        self._requests = Pool("request", threads.requests)
+        self._requests = Pool("request", threads.requests, threads.requests_each)
         self.followers = Pool("follower", 2)
         self._held = 0
+        self._shares = Shares(
+            self._limits.requests_per_account, self._limits.body_bytes_per_account
+        )
+        self._links = Shares(self._limits.fetches_per_link, 0)
         self._relays = Relays(process.files, self._limits.followers)
-        self._pages = bridge.Bridge(self._limits.body_bytes, self._requests)
+        self._pages = bridge.Bridge(self._strangers.stranger_body_bytes, self._requests)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -82,29 +88,54 @@ class Front:
     async def _answer(
         self, request: Request, scope: Scope, receive: Receive, send: Send, methods: list[str]
     ) -> Answer | None:
+        """Who calls is found out before anything the caller sent is looked at or waited for."""
         route = request.route
-        if route is _NOWHERE:
-            await self._requests.run(_identify, request)  # 401 before 404: nothing to learn here
-            return _no_such_route(request, methods)
-        if route.work is not Work.RELAY:
-            request.params = route.parse_query(scope["query_string"])
-        if route.work in (Work.RELAY, Work.ERRAND):
-            errand: Any = await self._requests.run(execute, request)
-            if request.body_sha256:
-                receive = checked(receive, request.body_sha256)
-            await self._relays.run(Relay(scope, receive, send, errand))
-            return None
-        if route.work is Work.THREAD:
-            if request.method in ("POST", "PUT", "DELETE", "PATCH"):
-                request.body = await self._read_body(request, receive)
-                request.is_read = True
-            return await self._requests.run(execute, request)
-        if route.work is Work.LOGS:
-            return await self._within(self._process.pumps.reads.run(execute, request))
-        await self._requests.run(_identify, request)
-        if request.method != route.method:  # the head of something that has no end
-            return _no_such_route(request, [route.method])
-        return await self._hold(request, receive, send)
+        request.most_fields = self._strangers.query_fields
+        if route.work is Work.INLINE:
+            answer: Answer = route.handler(request)
+            return answer
+        caller = _caller(request)
+        with self._shares.request(caller):
+            if route is _NOWHERE:
+                await self._requests.run(_identify, request, turn=caller)  # 401 before 404
+                return _no_such_route(request, methods)
+            if route.work is Work.THREAD:
+                return await self._answer_on_thread(request, caller, receive)
+            if route.work is Work.LOGS:
+                reads = self._process.pumps.reads
+                return await self._within(reads.run(execute, request, turn=caller))
+            if route.work is Work.LOOP:
+                await self._requests.run(_prepare, request, turn=caller)
+                if request.method != route.method:  # the head of something that has no end
+                    return _no_such_route(request, [route.method])
+                return await self._hold(request, receive, send)
+            errand: Any = await self._requests.run(execute, request, turn=caller)
+        if request.body_sha256:
+            receive = checked(receive, request.body_sha256)
+        await self._pass_on(request, Relay(scope, receive, send, errand))
+        return None
+
+    async def _answer_on_thread(
+        self, request: Request, caller: Hashable, receive: Receive
+    ) -> Answer:
+        if not request.has_body:
+            request.is_read = request.method not in ("GET", "HEAD")
+            return await self._requests.run(execute, request, turn=caller)
+        if request.route.access is not Access.OPEN and request.principal is None:
+            await self._requests.run(_identify, request, turn=caller)
+            caller = request.caller.account_id
+        try:
+            request.body = await self._read_body(request, caller, receive)
+            request.is_read = True
+            return await self._requests.run(execute, request, turn=caller)
+        finally:
+            self._shares.give_body_back(caller, request.kept_bytes)
+
+    async def _pass_on(self, request: Request, relay: Relay) -> None:
+        """To the file server. Links are everybody's: their readers count for the link."""
+        sharer: Hashable = relay.errand.link or request.caller.account_id
+        with self._links.request(sharer) if relay.errand.link else self._shares.request(sharer):
+            await self._relays.run(relay)
 
     async def _within(self, work: Awaitable[Answer]) -> Answer:
         within_s = self._process.configuration.engines.answer_within_s
@@ -144,10 +175,12 @@ class Front:
             self._held -= 1
             stream.close()
 
-    async def _read_body(self, request: Request, receive: Receive) -> bytes:
+    async def _read_body(self, request: Request, caller: Hashable, receive: Receive) -> bytes:
         limit_bytes = request.route.body_limit_bytes or self._limits.body_bytes
+        if request.route.access is Access.OPEN:
+            limit_bytes = min(limit_bytes, self._strangers.stranger_body_bytes)
         announced = request.headers.get("content-length", "0")
-        if announced.isdigit() and int(announced) > limit_bytes:
+        if announced.isdigit() and int(announced[:19]) > limit_bytes:
             raise _too_large(limit_bytes)
         pieces, size_bytes = [], 0
         while True:
@@ -158,6 +191,8 @@ class Front:
             size_bytes += len(piece)
             if size_bytes > limit_bytes:
                 raise _too_large(limit_bytes)
+            self._shares.take_body(caller, len(piece))
+            request.kept_bytes = size_bytes
             pieces.append(piece)
             if not message.get("more_body", False):
                 return b"".join(pieces)
@@ -178,7 +213,8 @@ class _Doubt:
 
     async def _look(self) -> None:
         try:
-            await self._pool.run(_identify, self._request)
+            turn = self._request.caller.account_id
+            await self._pool.run(_identify, self._request, turn=turn)
         except PaddleCloudError as error:
             self.refusal = error
             self._stream.cut()
@@ -256,6 +292,16 @@ def _no_such_route(request: Request, methods: list[str]) -> Answer:
     raise NotFound(f"there is nothing at {request.path[:200]}", hint="GET /api/v2/openapi.json")
 
 
+def _caller(request: Request) -> Hashable:
+    """Whose turn a request takes: its account where that is known without asking the database,
+    else everybody's at that address."""
+    if request.route.access is not Access.OPEN:
+        request.principal = recall(request)
+    if request.principal is not None:
+        return request.principal.account_id
+    return "@" + network_of(request.address)
+
+
 # --- on a thread -----------------------------------------------------------------------------
 
 
@@ -274,16 +320,25 @@ def _identify(request: Request) -> None:
         scopes.check(caller.scope, request.route)
 
 
+def _prepare(request: Request) -> None:
+    """Who calls, then what they sent: a stranger learns nothing from its faults."""
+    _identify(request)
+    if request.is_read:
+        check_signed_body(request)
+    if request.route.work is not Work.RELAY:
+        request.params = request.route.parse_query(request.query, request.most_fields)
+
+
 def execute(request: Request) -> Answer:
     """One request from identity to answer; changes are kept together with their key."""
     try:
-        _identify(request)
+        _prepare(request)
         route = request.route
-        if route.change is not Change.ATOMIC or not idempotency.key_of(request):
-            answer: Answer = route.handler(request)
-            return answer
-        with writing():
-            return _once(request)
+        answer = _changed(request)
+        if route.shown is not None and answer.status < 300:
+            shown = json_answer(route.shown(request), answer.status)
+            return Answer(answer.status, shown.body, [*shown.headers, *answer.headers])
+        return answer
     except PaddleCloudError:
         raise
     except Exception:
@@ -291,17 +346,34 @@ def execute(request: Request) -> Answer:
         raise
 
 
-def _once(request: Request) -> Answer:
+def _changed(request: Request) -> Answer:
+    change = request.route.change
+    if change not in (Change.ATOMIC, Change.EACH) or not idempotency.key_of(request):
+        answer: Answer = request.route.handler(request)
+        return answer
+    if change is Change.ATOMIC:
+        with writing():
+            return _answered_then(request) or _carry_out(request)
+    return _answered_then(request) or _carry_out(request)
+
+
+def _answered_then(request: Request) -> Answer | None:
+    """What this request was answered when it was made before."""
     seen = idempotency.find(request)
-    if seen is not None and not request.route.secret_answer:
-        headers = [(b"content-type", b"application/json")] if seen.response else []
-        return Answer(seen.status, seen.response, [*headers, REPLAYED])
+    if seen is None or request.route.secret_answer:
+        return None
+    headers = [(b"content-type", b"application/json")] if seen.response else []
+    return Answer(seen.status, seen.response, [*headers, REPLAYED])
+
+
+def _carry_out(request: Request) -> Answer:
     answer: Answer = request.route.handler(request)
-    if seen is not None:
-        answer.headers.append(REPLAYED)
-    else:
-        kept = b"" if request.route.secret_answer else answer.body
-        idempotency.keep(request, answer.status, kept)
+    with writing():
+        if idempotency.find(request) is not None:
+            answer.headers.append(REPLAYED)
+        else:
+            kept = b"" if request.route.secret_answer else answer.body
+            idempotency.keep(request, answer.status, kept)
     return answer
 
 

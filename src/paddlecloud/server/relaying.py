@@ -63,6 +63,7 @@ class Errand:
     raw_path: bytes = b""  # instead of the request's own
     query: bytes = b""
     headers: list[Header] = field(default_factory=list)  # of the answer, instead of its own
+    link: str = ""  # the published link it came by, whose readers share one allowance
     # Of a request by nobody in particular: what to say in place of anything but the bytes.
     refusal: Callable[[], PaddleCloudError] | None = None
 

@@ -8,6 +8,7 @@ description and the behaviour cannot differ.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -30,6 +31,7 @@ class Work(Enum):
     THREAD = "thread"  # handler(request) -> Answer, rows and files
     LOGS = "logs"  # the same, but it asks the engine for bytes
     LOOP = "loop"  # async handler(request, stream): waits and streams
+    INLINE = "inline"  # handler(request) -> Answer, on the loop: neither rows nor files
     RELAY = "relay"  # handler(request) -> Errand; the file server reads the query and answers
     ERRAND = "errand"  # handler(request) -> Errand: what to ask the file server instead
 
@@ -38,6 +40,15 @@ class Change(Enum):
     NONE = "none"
     ATOMIC = "atomic"  # handler and idempotency key commit together
     OWN = "own"  # the handler keeps the key itself
+    # Many small transactions, or one and slow work beside it: the key is kept after them. Repeating
+    # it after a crash in between changes nothing more.
+    EACH = "each"
+
+
+_NUMBERS = {
+    int: re.compile(r"[+-]?[0-9]{1,18}"),  # within 64 bits
+    float: re.compile(r"[+-]?([0-9]{1,18}(\.[0-9]{0,18})?|\.[0-9]{1,18})(e[+-]?[0-9]{1,2})?", re.I),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +73,10 @@ class Param:
             if text.lower() in ("0", "false", "no"):
                 return False
             raise ValueError("must be 1 or 0")
-        try:
-            value = self.kind(text)
-        except ValueError:
-            raise ValueError(self._wanted()) from None
+        # Python's own int() takes 1_000, digits of every script and numbers no column holds.
+        if not _NUMBERS[self.kind].fullmatch(text):
+            raise ValueError(self._wanted())
+        value = self.kind(text)
         in_range = (self.low is None or value >= self.low) and (
             self.high is None or value <= self.high
         )
@@ -95,21 +106,29 @@ class Route:
     change: Change = Change.NONE
     body_limit_bytes: int | None = None  # None: the configured limit of JSON bodies
     dialect: str = "v2"
+    # What a change is answered with, if that asks more than rows: made after the transaction, and
+    # again for who repeats the change.
+    shown: Callable[..., Any] | None = None
     secret_answer: bool = False  # the answer holds a secret: derived again, never stored
 
-    def parse_query(self, query: bytes) -> dict[str, Any]:
+    def parse_query(self, query: bytes, most_fields: int = 100) -> dict[str, Any]:
         """Typed values of all parameters; every fault is reported at once."""
         values = {param.name: param.default for param in self.params}
         if not query:
             return values
         known = {param.name: param for param in self.params}
-        faults = []
-        for name, text in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+        faults: list[Fault] = []
+        given: set[str] = set()
+        for name, text in _fields(query, most_fields):
             param = known.get(name)
             if param is None:
                 if self.dialect == "v2":
-                    faults.append(Fault(name, _unknown(name, known), text[:100]))
+                    problem = _unknown(name, () if faults else known)
+                    faults.append(Fault(name[:100], problem, text[:100]))
                 continue
+            if name in given:
+                faults.append(Fault(name, "is there twice", text[:100]))
+            given.add(name)
             try:
                 values[name] = param.parse(text)
             except ValueError as error:
@@ -119,8 +138,22 @@ class Route:
         return values
 
 
+def _fields(query: bytes, most_fields: int) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(
+            query.decode("latin-1"), keep_blank_values=True, max_num_fields=most_fields
+        )
+    except ValueError:
+        raise InvalidInput(
+            f"has more than {most_fields} parameters",
+            field="query",
+            hint="GET /api/v2/openapi.json",
+        ) from None
+
+
 def _unknown(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), 1)
+    """A suggestion costs a comparison with each of `known`: one is made, for the first fault."""
+    close = difflib.get_close_matches(name[:100], list(known), 1)
     return "is no parameter of this call" + (f"; did you mean {close[0]}?" if close else "")
 
 

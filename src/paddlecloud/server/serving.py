@@ -10,22 +10,29 @@ import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 import paddlecloud
 from paddlecloud.core.errors import Conflict
 from paddlecloud.server import certificates, starting, supervision
 from paddlecloud.server.configuration import Configuration
+from paddlecloud.server.connections import (
+    Connections,
+    LimitedProtocol,
+    Listener,
+    within_descriptors,
+)
 from paddlecloud.server.front import Front
 from paddlecloud.server.process import Process
 from paddlecloud.server.table import TABLE
 
 _STOP_WITHIN_S = 3
+_TICKS_PER_SWEEP = 5  # uvicorn ticks every 0.1 s
 
 
 def listen(configuration: Configuration) -> socket.socket:
@@ -62,21 +69,19 @@ def endpoint_of(configuration: Configuration, sock: socket.socket) -> str:
     return configuration.listening.public_url or own_url(configuration, sock)
 
 
-class _Protocol(HttpToolsProtocol):
-    """Passes on who a client certificate names; uvicorn itself keeps it to the socket."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        peer = certificates.peer_of(transport.get_extra_info("peercert"))
-        if peer:
-            self.app_state = {**self.app_state, "peer": peer}
-
-
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, process: Process, run_file: Path) -> None:
+    def __init__(
+        self, config: uvicorn.Config, process: Process, run_file: Path, connections: Connections
+    ) -> None:
         super().__init__(config)
         self._process = process
         self._run_file = run_file
+        self._connections = connections
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % _TICKS_PER_SWEEP == 0:
+            self._connections.sweep()
+        return await super().on_tick(counter)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._process.hub.attach(asyncio.get_running_loop())
@@ -140,10 +145,11 @@ def _tls(configuration: Configuration) -> dict[str, Any]:
 def serve(configuration: Configuration, process: Process, sock: socket.socket) -> None:
     """Answer until SIGTERM or SIGINT."""
     run_file = configuration.storage.state_dir / "run" / "server.json"
+    connections = Connections(within_descriptors(configuration.connections))
     config = uvicorn.Config(
         Front(process, TABLE),
         loop="asyncio",
-        http=_Protocol,
+        http=partial(LimitedProtocol, connections),  # type: ignore[arg-type]  # called, no more
         ws="none",
         lifespan="off",
         log_config=None,
@@ -156,6 +162,6 @@ def serve(configuration: Configuration, process: Process, sock: socket.socket) -
         **_tls(configuration),
     )
     try:
-        _Server(config, process, run_file).run(sockets=[sock])
+        _Server(config, process, run_file, connections).run([Listener(sock, connections)])
     finally:
         run_file.unlink(missing_ok=True)

@@ -35,7 +35,7 @@ ROUTES = [
         "Change a password and end the sessions of the old one; one's own, or as an administrator",
         body=shapes.PasswordBody,
         answers={204: None},
-        change=Change.ATOMIC,
+        change=Change.EACH,
     ),
     Route(
         "GET",
@@ -59,7 +59,7 @@ ROUTES = [
         "A client certificate and key for an account, made anew each time (administrators)",
         answers={201: shapes.CertShape},
         access=Access.ADMIN,
-        change=Change.ATOMIC,
+        change=Change.EACH,
         secret_answer=True,
     ),
     Route(

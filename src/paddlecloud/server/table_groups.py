@@ -24,6 +24,7 @@ ROUTES = [
         answers={201: shapes.GroupInfoShape},
         access=Access.ADMIN,
         change=Change.ATOMIC,
+        shown=groups_v2.shown,
     ),
     Route(
         "GET",
@@ -51,6 +52,7 @@ ROUTES = [
         answers={200: shapes.GroupInfoShape},
         access=Access.ADMIN,
         change=Change.ATOMIC,
+        shown=groups_v2.shown,
     ),
     Route(
         "PUT",
@@ -60,6 +62,7 @@ ROUTES = [
         body=shapes.MemberBody,
         answers={200: shapes.GroupInfoShape},
         change=Change.ATOMIC,
+        shown=groups_v2.shown,
     ),
     Route(
         "POST",

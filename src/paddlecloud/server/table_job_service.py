@@ -65,7 +65,7 @@ ROUTES = [
         "Kill jobs, or run them again",
         body=shapes.OrderBody,
         answers={200: shapes.ServiceAnswer},
-        change=Change.ATOMIC,
+        change=Change.EACH,
         dialect=_JOB,
     ),
     Route(
@@ -75,7 +75,7 @@ ROUTES = [
         "Delete jobs; live ones are killed first",
         body=shapes.DeleteBody,
         answers={200: shapes.ServiceAnswer},
-        change=Change.ATOMIC,
+        change=Change.EACH,
         dialect=_JOB,
     ),
     Route(

@@ -23,6 +23,7 @@ PLATFORM = [
         "Whether the server runs",
         answers={200: _TEXT},
         access=Access.OPEN,
+        work=Work.INLINE,
     ),
     Route(
         "GET",
@@ -31,6 +32,7 @@ PLATFORM = [
         "Whether the server runs",
         answers={200: _TEXT},
         access=Access.OPEN,
+        work=Work.INLINE,
     ),
     Route(
         "POST",

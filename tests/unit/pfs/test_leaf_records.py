@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import tracemalloc
 from pathlib import Path
 
 from hypothesis import given
@@ -44,7 +45,6 @@ def test_it_tells_what_it_was_told_also_after_a_kill(steps: list[tuple[str, int,
                 record.reached(index, n_bytes)
                 begun[index] = n_bytes
         loaded = LeafRecord(path, LEAVES * LEAF_BYTES)
-        loaded.load()
         for one in (record, loaded):
             assert one.whole() == [(index, DIGEST) for index in sorted(whole)]
             assert one.begun() == [(index, n) for index, n in sorted(begun.items()) if n]
@@ -57,7 +57,6 @@ def test_it_tells_what_it_was_told_also_after_a_kill(steps: list[tuple[str, int,
 def test_a_record_of_a_version_that_counted_no_bytes_is_read(tmp_path: Path) -> None:
     (tmp_path / "record").write_bytes(DIGEST)
     record = LeafRecord(tmp_path / "record", LEAVES * LEAF_BYTES)
-    record.load()
     assert (record.whole(), record.begun()) == ([(0, DIGEST)], [])
 
 
@@ -71,5 +70,21 @@ def test_a_kill_between_its_two_writes_leaves_a_whole_leaf(tmp_path: Path) -> No
     at = LEAVES * DIGEST_BYTES
     (tmp_path / "record").write_bytes(ended[:at] + kept[at:])
     again = LeafRecord(tmp_path / "record", LEAVES * LEAF_BYTES)
-    again.load()
     assert (again.whole(), again.begun()) == ([(1, DIGEST)], [])
+
+
+def test_what_is_announced_and_not_sent_is_not_read(tmp_path: Path) -> None:
+    """A file of 64 TiB: its digests alone are half a gigabyte, and the record a few blocks."""
+    leaves = 1 << 24
+    record = LeafRecord(tmp_path / "record", leaves * LEAF_BYTES)
+    record.create()
+    record.ends(5, DIGEST)
+    record.reached(leaves - 1, 7)
+    assert (record.whole(), record.begun()) == ([(5, DIGEST)], [(leaves - 1, 7)])
+    assert (tmp_path / "record").stat().st_blocks * 512 <= 64 << 10
+    tracemalloc.start()
+    try:
+        assert LeafRecord(tmp_path / "record", leaves * LEAF_BYTES).whole() == [(5, DIGEST)]
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+
 import pytest
 
 from paddlecloud.core.errors import InvalidInput
@@ -80,3 +82,51 @@ def test_reports_all_faults_and_suggests() -> None:
 def test_old_clients_may_send_what_we_do_not_know() -> None:
     route = _route("GET", "/q", *QUERY, dialect="v1")
     assert route.parse_query(b"wat=1&n=3")["n"] == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1_000", "１", "٣", "9" * 19, "9" * 5000, " 1", "1 ", "0x1", "", "1.0", "--1", "1e3"],
+)
+def test_takes_ascii_digits_within_64_bits_for_a_whole_number(text: str) -> None:
+    with pytest.raises(ValueError, match="whole number"):
+        Param("n", int, "").parse(text)
+
+
+@pytest.mark.parametrize("text", ["1_0.5", "٣.5", "nan", "inf", "1e999", " 1", "", ".", "0x1p3"])
+def test_takes_ascii_digits_for_a_number(text: str) -> None:
+    with pytest.raises(ValueError, match="number"):
+        Param("t", float, "").parse(text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("5", 5.0), (".5", 0.5), ("2.", 2.0), ("1e-3", 0.001)])
+def test_takes_usual_spellings_of_a_number(text: str, value: float) -> None:
+    assert Param("t", float, "").parse(text) == value
+
+
+@pytest.mark.parametrize("dialect", ["v2", "v1", "job_v1"])
+def test_refuses_a_parameter_that_is_there_twice(dialect: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        _route("GET", "/q", *QUERY, dialect=dialect).parse_query(b"s=a&n=1&s=a")
+    assert [fault.problem for fault in refused.value.faults] == ["is there twice"]
+
+
+def test_compares_names_for_the_first_fault_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+    find = difflib.get_close_matches
+    monkeypatch.setattr(
+        difflib,
+        "get_close_matches",
+        lambda name, known, n: [*map(compared.append, known), find(name, known, n)][-1],
+    )
+    query = "&".join(f"nn{n}=1" for n in range(90)).encode()
+    with pytest.raises(InvalidInput) as refused:
+        _route("GET", "/q", *QUERY).parse_query(query)
+    assert len(refused.value.faults) == 90
+    assert len(compared) == len(QUERY)
+
+
+def test_refuses_more_parameters_than_anybody_needs() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        _route("GET", "/q", *QUERY).parse_query(b"&".join([b"n=1"] * 101))
+    assert refused.value.field == "query"

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from paddlecloud.core.errors import PaddleCloudError
+from paddlecloud.pfs.serving.log_limit import limit_logs
 
 # A thread that comes back from a disk or a socket waits this long for one that computes.
 _SWITCH_THREADS_S = 0.0005
@@ -20,6 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         level=logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
+    limit_logs()
     gc.disable()  # nothing made while starting is garbage; enabled when it serves
     sys.setswitchinterval(_SWITCH_THREADS_S)
     try:

@@ -131,6 +131,7 @@ class Callers:
             limit_bytes=storage.get("bytes"),
             limit_files=storage.get("files"),
             is_admin=bool(facts.get("admin")),
+            link=link if isinstance(link := facts.get("link"), str) else "",
         )
 
     def _get(self, path: str, authorization: str) -> tuple[int, Any]:
@@ -211,26 +212,30 @@ def _open(answer: Owner | PaddleCloudError) -> Owner:
 
 
 class InHand:
-    """How many requests each account has under way, so that one cannot take all the room."""
+    """How many requests each account has under way, so that one cannot take all the room.
+
+    Whoever reads through a published link counts for the link, not for its owner."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._counts: dict[int, int] = {}
+        self._counts: dict[int | str, int] = {}
         self._lock = threading.Lock()
 
     def enter(self, owner: Owner) -> None:
+        key = owner.link or owner.account_id
         with self._lock:
-            count = self._counts.get(owner.account_id, 0)
+            count = self._counts.get(key, 0)
             if count >= self._most:
                 raise RateLimited(
                     f"an account may have {self._most} requests under way", hint="try again"
                 )
-            self._counts[owner.account_id] = count + 1
+            self._counts[key] = count + 1
 
     def leave(self, owner: Owner) -> None:
+        key = owner.link or owner.account_id
         with self._lock:
-            count = self._counts[owner.account_id] - 1
+            count = self._counts[key] - 1
             if count:
-                self._counts[owner.account_id] = count
+                self._counts[key] = count
             else:
-                del self._counts[owner.account_id]
+                del self._counts[key]

@@ -45,14 +45,15 @@ class Cut(Exception):
 class Link:
     __slots__ = (
         "deadline_s",
-        "idle_since_s",
         "is_agreed",
         "is_registered",
         "moved_bytes",
+        "network",
         "pending",
         "scanned_bytes",
         "sock",
         "task",
+        "waits_since_s",
         "wants",
     )
     # Whether bytes may wait in this process where epoll cannot see them.
@@ -68,7 +69,8 @@ class Link:
         self.wants = READ
         self.moved_bytes = 0  # since it last had to wait
         self.deadline_s = 0.0
-        self.idle_since_s = 0.0  # after a request; 0 before the first
+        self.waits_since_s = 0.0  # for a head: since it was accepted, or since the last answer
+        self.network = ""  # what it counts for
         self.task: object | None = None  # what goes on when it is ready; None while idle
         self.is_registered = False
         self.is_agreed = True  # False until TLS is

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from paddlecloud.pfs.serving.connection_counts import ConnectionCounts, network_of
 from paddlecloud.pfs.serving.heads import MAX_HEAD_BYTES
 from paddlecloud.pfs.serving.links import READ, Cut, Link
 from paddlecloud.pfs.serving.workers import Pool, Steps, Task
@@ -40,12 +41,13 @@ class Poller:
         *,
         make_link: Callable[[socket.socket], Link] = Link,
         max_connections: int,
+        max_per_address: int | None = None,
     ) -> None:
         listener.setblocking(False)
         self._listener = listener
         self._begin = begin
         self._make_link = make_link
-        self._max_connections = max_connections
+        self._counts = ConnectionCounts(max_connections, max_per_address or max_connections)
         self._epoll = select.epoll()
         self._links: dict[int, Link] = {}
         self._alarm = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -71,8 +73,8 @@ class Poller:
             self.forget(link)
             return
         link.scanned_bytes = 0
-        link.idle_since_s = time.monotonic()
-        link.deadline_s = link.idle_since_s + (_HEAD_WITHIN_S if link.pending else _IDLE_S)
+        link.waits_since_s = time.monotonic()
+        link.deadline_s = link.waits_since_s + (_HEAD_WITHIN_S if link.pending else _IDLE_S)
         link.task = None  # last: from here on the sweep may look at it
         if link.pending or link.hides_bytes:
             self._collect(link)
@@ -80,9 +82,13 @@ class Poller:
             self._arm(link, READ)
 
     def forget(self, link: Link) -> None:
+        self._leave(link)
+        link.close()
+
+    def _leave(self, link: Link) -> None:
         if self._links.get(link.fileno()) is link:
             del self._links[link.fileno()]
-        link.close()
+            self._counts.remove(link.network)
 
     def stop(self) -> None:
         """Listen no more, close what is idle. Safe in a signal handler."""
@@ -146,7 +152,7 @@ class Poller:
     def _accept(self) -> None:
         for _ in range(64):
             try:
-                sock, _ = self._listener.accept()
+                sock, address = self._listener.accept()
             except BlockingIOError:
                 return
             except OSError as error:
@@ -155,7 +161,9 @@ class Poller:
                     self._listen(False)
                     return
                 continue  # the client has gone already
-            if len(self._links) >= self._max_connections and not self._drop_an_idle_one():
+            network = network_of(address[0])
+            crowded = self._counts.crowded(network)
+            if crowded is not None and not self._drop_one_of(crowded):
                 _refuse(sock, b"503 Service Unavailable", b"too many connections")
                 continue
             try:
@@ -163,20 +171,25 @@ class Poller:
             except OSError:
                 sock.close()
                 continue
+            link.network = network
+            self._counts.add(network)
             self._links[link.fileno()] = link
-            link.deadline_s = time.monotonic() + _HEAD_WITHIN_S
+            link.waits_since_s = time.monotonic()
+            link.deadline_s = link.waits_since_s + _HEAD_WITHIN_S
             self._arm(link, READ)
 
-    def _drop_an_idle_one(self) -> bool:
-        """Room for who has a request; the one that was silent longest has to connect again."""
-        idle = [
+    def _drop_one_of(self, network: str) -> bool:
+        """Room for who has a request: of the address with the most connections, the one that has
+        waited longest for a head, whether it had a request before or never sent one."""
+        waiting = [
             link
             for link in list(self._links.values())
-            if link.task is None and link.idle_since_s and not link.pending
+            if link.network == network
+            and (link.task is None or (isinstance(link.task, Task) and not link.is_agreed))
         ]
-        if not idle:
+        if not waiting:
             return False
-        self._cut(min(idle, key=lambda link: link.idle_since_s))
+        self._cut(min(waiting, key=lambda link: link.waits_since_s))
         return True
 
     def _collect(self, link: Link) -> None:
@@ -270,7 +283,7 @@ class Poller:
             self.pool.put(task)
             return
         if link.pending and link.is_agreed:
-            self._links.pop(link.fileno(), None)
+            self._leave(link)
             _refuse(link.sock, b"408 Request Timeout", b"the head of the request took too long")
             return
         self.forget(link)

@@ -95,6 +95,7 @@ def _serve(
         service.begin,
         make_link=_link_maker(tls),
         max_connections=settings.max_connections,
+        max_per_address=settings.max_connections_per_address,
     )
     service.poller = poller
     service.moving = poller.pool = Pool("moving", 8, poller)

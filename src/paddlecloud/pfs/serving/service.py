@@ -149,12 +149,15 @@ class Finder:
     def __init__(self, rows: tuple[table.Row, ...], handlers: Mapping[str, Handler]) -> None:
         self._exact: dict[str, dict[str, tuple[table.Row, Handler]]] = {}
         self._open: dict[tuple[str, ...], dict[str, tuple[table.Row, Handler]]] = {}
+        # How many parts the paths with a segment have, and where it is: few, however long a path.
+        self._places: set[tuple[int, int]] = set()
         for row in rows:
             parts = tuple(row.path.split("/"))
             found = (row, handlers[row.name])
             if "{" in row.path:
                 key = tuple("{}" if part.startswith("{") else part for part in parts)
                 self._open.setdefault(key, {})[row.method] = found
+                self._places.add((len(parts), key.index("{}")))
             else:
                 self._exact.setdefault(row.path, {})[row.method] = found
 
@@ -162,10 +165,11 @@ class Finder:
         methods = self._exact.get(head.raw_path)
         parts = head.raw_path.split("/")
         if methods is None:
-            for at in range(len(parts)):
-                methods = self._open.get((*parts[:at], "{}", *parts[at + 1 :]))
-                if methods is not None:
-                    break
+            for length, at in self._places:
+                if length == len(parts):
+                    methods = self._open.get((*parts[:at], "{}", *parts[at + 1 :]))
+                    if methods is not None:
+                        break
         if methods is None:
             raise NotFound(f"no call {head.raw_path[:200]}", hint="docs/guides/pfs-protocol.md")
         found = methods.get(head.method)

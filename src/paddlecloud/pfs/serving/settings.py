@@ -36,6 +36,7 @@ class Settings:
     syncs: bool = True
     hands_over: bool = True  # take files from clients on this machine instead of their bytes
     max_connections: int = 4096
+    max_connections_per_address: int = 1024
     max_requests_per_account: int = 1024
     max_file_bytes: int = _MAX_FILE_BYTES
 
@@ -76,6 +77,9 @@ def parse(argv: Sequence[str] | None, environment: Mapping[str, str]) -> Setting
         syncs=not (given["no_sync"] or environment.get("PADDLECLOUD_PFS_NO_SYNC") == "1"),
         hands_over=environment.get("PADDLECLOUD_PFS_HANDOVER") != "0",
         max_connections=_count(environment, "PADDLECLOUD_PFS_MAX_CONNECTIONS", 4096),
+        max_connections_per_address=_count(
+            environment, "PADDLECLOUD_PFS_MAX_CONNECTIONS_PER_ADDRESS", 1024
+        ),
         max_requests_per_account=_count(environment, "PADDLECLOUD_PFS_MAX_REQUESTS", 1024),
         max_file_bytes=_count(environment, "PADDLECLOUD_MAX_FILE_BYTES", _MAX_FILE_BYTES),
     )

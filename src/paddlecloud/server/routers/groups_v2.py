@@ -10,16 +10,19 @@ def list_groups(request: Request) -> Answer:
     return json_answer({"items": groups.list_for(request.caller)})
 
 
-def _shown(request: Request, name: str, status: int = 200) -> Answer:
-    return json_answer(groups.info(request.caller, name), status)
+def shown(request: Request) -> object:
+    """What a change of a group is answered with; the engines are asked what is free."""
+    name = request.segments.get("name") or str(request.json()["name"])
+    return groups.info(request.caller, name)
 
 
 def get_group(request: Request) -> Answer:
-    return _shown(request, request.segments["name"])
+    return json_answer(shown(request))
 
 
 def create(request: Request) -> Answer:
-    return _shown(request, group_orders.create(request.json()), 201)
+    group_orders.create(request.json())
+    return Answer(201)
 
 
 def delete(request: Request) -> Answer:
@@ -28,15 +31,13 @@ def delete(request: Request) -> Answer:
 
 
 def set_quota(request: Request) -> Answer:
-    name = request.segments["name"]
-    group_orders.set_quota(name, request.json())
-    return _shown(request, name)
+    group_orders.set_quota(request.segments["name"], request.json())
+    return Answer(200)
 
 
 def put_member(request: Request) -> Answer:
-    name = request.segments["name"]
-    group_orders.put_member(request.caller, name, request.json())
-    return _shown(request, name)
+    group_orders.put_member(request.caller, request.segments["name"], request.json())
+    return Answer(200)
 
 
 def remove_member(request: Request) -> Answer:

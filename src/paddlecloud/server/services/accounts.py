@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 
@@ -78,6 +79,7 @@ def may_add() -> bool:
 def add(name: str, *, password: str | None = None, is_admin: bool = False) -> Account:
     """A new account. Refused where the engine cannot keep two accounts apart."""
     _check_new(name, password)
+    hashed = make_password(password)
     with writing():
         if not may_add():
             raise Conflict(
@@ -91,7 +93,8 @@ def add(name: str, *, password: str | None = None, is_admin: bool = False) -> Ac
                 f"there is already a group {name}, and every account has a group of its name",
                 field="name",
             )
-        account = Account.objects.create_user(name, password, is_staff=is_admin)
+        account = Account(username=name, password=hashed, is_staff=is_admin)
+        account.save(force_insert=True)
         home_tree(account.pk, name)
         groups.own_of(account.pk, name)
     return account

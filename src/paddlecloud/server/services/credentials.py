@@ -17,7 +17,7 @@ from paddlecloud.core.errors import Conflict, Fault, InvalidInput, NotAllowed, N
 from paddlecloud.server import authentication, certificates
 from paddlecloud.server.accounts.models import Account, ApiToken, ClientCertificate, FailedLogins
 from paddlecloud.server.authentication import Principal
-from paddlecloud.server.database import after_commit, writing
+from paddlecloud.server.database import after_commit, rows_only, writing
 from paddlecloud.server.exchange import rfc3339
 from paddlecloud.server.jobs.models import Job
 from paddlecloud.server.notifying import access_subject
@@ -99,8 +99,9 @@ def set_password(account: Account, password: str) -> None:
         validate_password(password, account)
     except ValidationError as error:
         raise InvalidInput(faults=[Fault("password", " ".join(error.messages))]) from None
+    rows_only("hashing a password")
+    account.set_password(password)
     with writing():
-        account.set_password(password)
         account.save(update_fields=["password"])
         _forgive(account.username)
         look_again(account.pk)

@@ -168,6 +168,9 @@ def parse_cursors(text: str) -> dict[tuple[str, int], int]:
     return cursors
 
 
+_LEAST_BYTES = 1024
+
+
 def tails_text(job_id: str, lines: int, replica: str, limit_bytes: int) -> str:
     """The last lines of every replica of the current run under its name, or of one bare.
 
@@ -180,10 +183,11 @@ def tails_text(job_id: str, lines: int, replica: str, limit_bytes: int) -> str:
         raise NotFound(f"{name} has no worker {replica}", field="w")
     engine = engine_of(job_id)
     texts = []
+    each_bytes = max(_LEAST_BYTES, limit_bytes // max(1, len(keys)))  # together one answer
     for key in keys.values():
         try:
-            start = tail_start(engine, key, lines, limit_bytes)
-            text = engine.log(key, start, limit_bytes).data.decode("utf-8", "replace")
+            start = tail_start(engine, key, lines, each_bytes)
+            text = engine.log(key, start, each_bytes).data.decode("utf-8", "replace")
         except OSError as error:
             text = f"the log cannot be read: {error.strerror}\n"
         texts.append(text if chosen else f"{_RULE}{name}-{key.short}{_RULE}\n{text}")

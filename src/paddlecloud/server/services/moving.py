@@ -70,7 +70,7 @@ def _asked(body: MoveBody) -> list[tuple[str, str]]:
 
 
 def _found(job: Job, asked: Sequence[tuple[str, str]]) -> list[list[Any]]:
-    """Rows of `Job.moves` for what is asked; raises with every fault there is."""
+    """Rows of `Job.moves` for what is asked; raises with the first faults."""
     current = _current(job)
     if not current:
         raise Conflict(f"{job.name} is {job.phase}: it has no replicas yet")
@@ -78,10 +78,13 @@ def _found(job: Job, asked: Sequence[tuple[str, str]]) -> list[list[Any]]:
     faults, taken, rows = FaultList(), set(), []
     now = time.time()
     for name, host in asked:
+        if len(faults) >= _SHOWN:
+            break  # enough to see what is wrong; all are looked at again with the next try
         short = next((name.removeprefix(p) for p in prefixes if name.startswith(p)), name)
         seen = current.get(short)
         if seen is None:
-            faults.add(name, _unknown(job, short, list(current)))
+            # One suggestion: each is a comparison with every replica there is.
+            faults.add(name, _unknown(job, short, list(current), suggests=not faults))
             continue
         role, index, attempt, state, address, node = seen
         if host not in (address, node) or not host:
@@ -107,10 +110,10 @@ def _current(job: Job) -> dict[str, tuple[Any, ...]]:
     return {f"{row[0]}-{row[1]}": tuple(row) for row in rows}
 
 
-def _unknown(job: Job, short: str, names: list[str]) -> str:
+def _unknown(job: Job, short: str, names: list[str], *, suggests: bool) -> str:
     shown = [f"{job.id}-{name}" for name in names[:_SHOWN]]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    near = nearest(short, names)
+    near = nearest(short, names) if suggests else ""
     advice = f"; did you mean {job.id}-{near}?" if near else ""
     return f"no such pod; the job has {', '.join(shown)}{more}{advice}"
 

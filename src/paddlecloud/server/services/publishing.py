@@ -159,10 +159,11 @@ def fetch(link: str) -> Errand:
         raise no_such_link()
     owner = Principal(row.account_id, row.account.username, False)
     return Errand(
-        facts=encode(storing.facts_of(owner)),
+        facts=encode({**storing.facts_of(owner), "link": row.id}),
         raw_path=routes.PFS_CONTENT.encode(),
         query=urlencode({"path": row.path}).encode(),
         headers=_download_headers(row.path.rpartition("/")[2]),
+        link=row.id,
         refusal=no_such_link,
     )
 

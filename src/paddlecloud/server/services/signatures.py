@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
 import logging
 import time
 from urllib.parse import parse_qsl
@@ -133,11 +134,8 @@ def _principal(ak: str, known: Known) -> Principal:
 
 def _take_complete(request: Request, proven: Proven, seen: dict[str, str]) -> None:
     is_streamed = proven.body_sha256 == signing.STREAMED and request.route.path in _STREAMS
-    if request.is_read or (proven.body_sha256 == signing.STREAMED and not is_streamed):
-        try:
-            signing.check_body(proven, request.body)
-        except BadSignature as error:
-            raise NotLoggedIn(str(error)) from None
+    if proven.body_sha256 == signing.STREAMED and not is_streamed:
+        raise NotLoggedIn("the body of this request must be signed")
     request.body_sha256 = "" if is_streamed else proven.body_sha256
     _spend(proven)
     # Only what is signed may say that a request was made before.
@@ -179,7 +177,7 @@ def _take_legacy(request: Request, proven: Proven, seen: dict[str, str]) -> None
         )
     if request.method in ("GET", "HEAD"):
         return
-    _check_md5(request, seen)
+    request.body_md5 = seen.get("content-md5", "").strip()
     request_id = request.headers.get(REQUEST_ID, "").strip()
     if not 0 < len(request_id) <= _MAX_REQUEST_ID or not request_id.isprintable():
         raise InvalidInput(
@@ -192,12 +190,17 @@ def _take_legacy(request: Request, proven: Proven, seen: dict[str, str]) -> None
     request.repeat_word = REQUEST_ID
 
 
-def _check_md5(request: Request, seen: dict[str, str]) -> None:
-    """Who signs the header `content-md5` has signed the body after all."""
-    given = seen.get("content-md5", "").strip()
-    found = hashlib.md5(request.body, usedforsecurity=False).digest()
-    if given and request.is_read and given not in (base64.b64encode(found).decode(), found.hex()):
-        raise NotLoggedIn("the body is not the one of the header content-md5")
+def check_body(request: Request) -> None:
+    """Refuse a body other than the signed one. Who signs the header `content-md5` of a legacy
+    signature has signed the body after all."""
+    if request.body_sha256:
+        found = hashlib.sha256(request.body).hexdigest()
+        if not hmac.compare_digest(found.encode(), request.body_sha256.encode()):
+            raise NotLoggedIn("the body is not the one that was signed")
+    if request.body_md5:
+        md5 = hashlib.md5(request.body, usedforsecurity=False).digest()
+        if request.body_md5 not in (base64.b64encode(md5).decode(), md5.hex()):
+            raise NotLoggedIn("the body is not the one of the header content-md5")
 
 
 def _note_use(ak: str, known: Known) -> None:

@@ -18,7 +18,7 @@ from paddlecloud.core.errors import PaddleCloudError
 from paddlecloud.core.phases import Phase
 from paddlecloud.pfs.diskstore import Tree
 from paddlecloud.pfs.snapshots import NoLongerWanted
-from paddlecloud.server.database import writing
+from paddlecloud.server.database import rows_only, writing
 from paddlecloud.server.exchange import encode
 from paddlecloud.server.jobs.models import Job, Run
 from paddlecloud.server.services import locating, mirroring, packages
@@ -35,6 +35,7 @@ _busy: set[str] = set()  # jobs a request thread is preparing right now
 def prepare(job: Job, is_wanted: Callable[[], bool] = lambda: True) -> bool:
     """Fill the folder and mark the row. False: it could not be, and the job has been failed, or
     it was no longer wanted."""
+    rows_only("filling a job's folder")
     with _lock:
         if job.id in _busy:
             return False  # whoever is at it tells the feeder when it is done

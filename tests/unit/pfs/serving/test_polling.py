@@ -6,6 +6,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import pytest
@@ -25,8 +26,8 @@ class Serving:
     was_cut: threading.Event = field(default_factory=threading.Event)
     steps: Callable[[Task, bytes], Steps] | None = None
 
-    def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=60)
+    def connect(self, address: str = "127.0.0.1") -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), 60, (address, 0))
 
     def begin(self, task: Task, raw: bytes) -> Steps:
         self.heads.append(raw)
@@ -52,7 +53,7 @@ def serving(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serving]:
     monkeypatch.setattr(polling, "_SWEEP_S", 0.02)
     listener = socket.create_server(("127.0.0.1", 0))
     found = Serving(listener.getsockname()[1])
-    poller = Poller(listener, found.begin, max_connections=100)
+    poller = Poller(listener, found.begin, max_connections=8, max_per_address=6)
     poller.pool = Pool("test", 2, poller)
     poller.pool.start()
     thread = threading.Thread(target=poller.run, daemon=True)
@@ -94,6 +95,43 @@ def test_closes_connections_nobody_uses(serving: Serving) -> None:
         assert idle.recv(100) == b"answer"
         assert silent.recv(100) == b""
         assert idle.recv(100) == b""
+
+
+def test_lets_connections_without_a_request_give_way(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Renewed as fast as they are cut, they keep nobody out: neither elsewhere nor beside them."""
+    monkeypatch.setattr(polling, "_HEAD_WITHIN_S", 60.0)
+    with ExitStack() as stack:
+        for _ in range(40):
+            stack.enter_context(serving.connect())
+        for address in ("127.0.0.1", "127.0.0.2", "127.0.0.3"):
+            with serving.connect(address) as sock:
+                sock.sendall(_REQUEST)
+                assert sock.recv(100) == b"answer"
+
+
+def test_refuses_an_address_whose_requests_fill_its_places_and_no_other(serving: Serving) -> None:
+    under_way = threading.Semaphore(0)
+
+    def wait(task: Task, raw: bytes) -> Steps:
+        under_way.release()
+        while task.link.recv(1) is None:
+            yield READ
+        return False
+
+    serving.steps = wait
+    with ExitStack() as stack:
+        for _ in range(6):
+            stack.enter_context(serving.connect()).sendall(_REQUEST)
+        for _ in range(6):
+            assert under_way.acquire(timeout=60)
+        with serving.connect() as sock:
+            assert sock.recv(100).startswith(b"HTTP/1.1 503 ")
+        serving.steps = None
+        with serving.connect("127.0.0.2") as sock:
+            sock.sendall(_REQUEST)
+            assert sock.recv(100) == b"answer"
 
 
 def test_cuts_a_transfer_that_moves_nothing_and_lets_it_clean_up(serving: Serving) -> None:
