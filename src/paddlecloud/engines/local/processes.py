@@ -15,7 +15,7 @@ from typing import Any
 
 from paddlecloud.core.errors import Unavailable
 from paddlecloud.core.observed import ReplicaKey, ReplicaObserved
-from paddlecloud.engines.local import inventory
+from paddlecloud.engines.local import inventory, linux
 from paddlecloud.engines.local.attempts import attempt_path, attempts_of_run
 from paddlecloud.engines.local.cgroups import find_cgroups, no_cgroups
 from paddlecloud.engines.local.config import LocalConfig
@@ -117,6 +117,11 @@ class Processes:
                 )
         elif self._sandbox.filter is None:
             notes.append("sandboxes without a system call filter: not known for this machine")
+        if self._is_sandboxed and not linux.can_scope_abstract_sockets():
+            notes.append(
+                "programs reach this machine's abstract sockets (a desktop's X server has one): "
+                "a kernel before 6.12, or without Landlock"
+            )
         if not self._cgroups.controls_memory:
             notes.append(
                 "memory limits by RLIMIT_DATA of each process only: no writable memory cgroup"
