@@ -10,7 +10,8 @@ import pytest
 from paddlecloud.core.observed import EndCause, ReplicaState
 from paddlecloud.engines.local import linux
 from paddlecloud.engines.local.attempts import MAX_STATUS_BYTES, Process, parse_status
-from tests.engines.local.bench import EVERY_WAY, Bench, a_mark, processes_with
+from paddlecloud.localfs import trees
+from tests.engines.local.bench import EVERY_WAY, Bench, a_mark, processes_with, until
 from tests.engines.local.sandboxed import bench, inside
 
 __all__ = ["bench"]  # a fixture
@@ -66,6 +67,52 @@ def test_a_status_file_full_of_rubbish_keeps_no_platform_from_coming_up(make_ben
     bench.processes.stop(key, 0)
     assert bench.ended(key).state == ReplicaState.ENDED
     assert bench.exit_of(key).cause == EndCause.SIGNALED
+
+
+# --- what it leaves -----------------------------------------------------------------------------
+
+DEEP = """
+import os
+os.chdir(os.environ['TMPDIR'])
+for _ in range(5000):
+    os.mkdir('d'); os.chdir('d')
+above = os.open('..', os.O_RDONLY)
+os.chmod('.', 0)
+os.chmod(above, 0)
+"""
+
+
+@pytest.mark.parametrize("way", EVERY_WAY)
+def test_a_tree_of_any_depth_in_its_tmp_goes_with_it(make_bench, way: str):
+    bench: Bench = make_bench(way)
+    key = bench.python(DEEP)
+    assert bench.exit_of(key).ok, bench.log(key)
+    bench.processes.remove(key)
+    assert not (bench.attempt_dir(key) / "tmp").exists()
+    until(lambda: not os.listdir(bench.config.state_dir / "removed"), "removing it")
+    bench.processes.discard_job(key.job_id)
+    assert not bench.attempt_dir(key).exists()
+
+
+def test_what_a_killed_platform_did_not_get_removed_its_successor_removes(make_bench):
+    bench: Bench = make_bench("plain-without-cgroups")
+    left = bench.config.state_dir / "removed" / "left"
+    (left / "a" / "b").mkdir(parents=True)
+    bench.reopen()
+    until(lambda: not left.exists(), "removing it")
+
+
+def test_remains_that_cannot_be_removed_are_nobodys_failure(make_bench, monkeypatch):
+    bench: Bench = make_bench("plain-without-cgroups")
+    monkeypatch.setattr(trees, "move", _refuse)
+    key = bench.start("touch $TMPDIR/file")
+    assert bench.exit_of(key).ok
+    bench.processes.remove(key)
+    bench.processes.discard_job(key.job_id)
+
+
+def _refuse(*_: object) -> None:
+    raise RecursionError
 
 
 # --- the machine around it ----------------------------------------------------------------------

@@ -8,7 +8,6 @@ whether a replica should run, and nothing it does waits for a replica.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from paddlecloud.engines.local.cgroups import find_cgroups, no_cgroups
 from paddlecloud.engines.local.config import LocalConfig
 from paddlecloud.engines.local.keeping import Keeper
 from paddlecloud.engines.local.logs import LogFile
+from paddlecloud.engines.local.removal import Remover
 from paddlecloud.engines.local.sandbox import Sandbox
 from paddlecloud.engines.local.spawning import Spawner, compile_shim, place_library
 from paddlecloud.engines.protocols import Launch, LogSlice
@@ -49,10 +49,12 @@ class Processes:
             if config.use_cgroups
             else no_cgroups()
         )
+        self._remover = Remover(config.state_dir)
         self._keeper = Keeper(
             config,
             Spawner(config, shim_file, library, sandbox if self._is_sandboxed else None),
             self._cgroups,
+            self._remover,
             is_sandboxed=self._is_sandboxed,
             has_gpus=inventory.count_gpus(config) > 0,
             on_change=on_change,
@@ -74,7 +76,7 @@ class Processes:
         if kept is None or kept.result is None:
             return
         for path in (kept.dir.tmp, kept.dir.files):
-            shutil.rmtree(path, ignore_errors=True)
+            self._remover.remove(path)
 
     # --- beyond the protocol ------------------------------------------------------------------
 
@@ -101,6 +103,7 @@ class Processes:
     def close(self) -> None:
         """Stop watching. Replicas live on."""
         self._keeper.close()
+        self._remover.close()
 
     def notes(self) -> tuple[str, ...]:
         """What this machine cannot do, in words for people."""
