@@ -11,7 +11,7 @@ from paddlecloud.core.observed import EndCause, ReplicaState
 from paddlecloud.engines.local import linux
 from paddlecloud.engines.local.attempts import MAX_STATUS_BYTES, Process, parse_status
 from paddlecloud.localfs import trees
-from tests.engines.local.bench import EVERY_WAY, Bench, a_mark, processes_with, until
+from tests.engines.local.bench import EVERY_WAY, OTHER_UID, Bench, a_mark, processes_with, until
 from tests.engines.local.sandboxed import bench, inside
 
 __all__ = ["bench"]  # a fixture
@@ -142,3 +142,13 @@ def test_a_kernel_that_cannot_keep_them_apart_is_named(bench: Bench, monkeypatch
     assert not any("abstract sockets" in note for note in bench.processes.notes())
     monkeypatch.setattr(linux, "can_scope_abstract_sockets", lambda: False)
     assert any("abstract sockets" in note for note in bench.processes.notes())
+
+
+@pytest.mark.needs("bubblewrap")
+def test_it_reads_its_own_account_in_passwd_and_no_other(bench: Bench):
+    bench.make_home("bob", OTHER_UID)
+    for account, other in (("ann", "bob"), ("bob", "ann"), ("ann", "bob")):
+        people = bench.output_of("cat /etc/passwd; id -un", account=account)
+        assert f"{account}:x:" in people
+        assert people.endswith(f"\n{account}\n")
+        assert other not in people
