@@ -175,6 +175,14 @@ def _can_mount_an_image() -> bool:
         return subprocess.run(["umount", str(point)], capture_output=True).returncode == 0
 
 
+def _has_landlock_scopes() -> bool:
+    """Whether a process may be kept from abstract sockets: Landlock ABI 6, Linux 6.12."""
+    import ctypes
+
+    create_ruleset, ask_version = 444, 1
+    return int(ctypes.CDLL(None).syscall(create_ruleset, None, 0, ask_version)) >= 6
+
+
 def _always() -> bool:
     return True
 
@@ -202,6 +210,7 @@ NEEDS = {
     "shared-memory": Need(
         lambda: os.access("/dev/shm", os.W_OK), "mount a tmpfs at /dev/shm", _always
     ),
+    "landlock-scopes": Need(_has_landlock_scopes, "Linux 6.12 with Landlock", _always),
     "loop-mount": Need(_can_mount_an_image, "run as root where images can be mounted", _always),
     "no-job": Need(
         lambda: not Path("/trainer_id").exists(), "run the tests outside a job", _always

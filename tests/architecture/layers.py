@@ -17,11 +17,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "forms": {"core"},
     "scheduling": {"core"},
     "wire": {"core"},
-    "pfs": {"core", "wire"},
+    "localfs": set(),
+    "pfs": {"core", "wire", "localfs"},
     "runtime": {"core.contract"},
     "simulator": {"core", "scheduling"},
     "kube": {"core", "forms"},
-    "engines": {"core", "forms", "scheduling", "kube", "runtime"},
+    "engines": {"core", "forms", "scheduling", "localfs", "kube", "runtime"},
     "sdk": {"core", "forms", "wire"},
     "controller": {"core", "forms", "scheduling", "kube", "engines", "runtime"},
     "server": {"core", "forms", "scheduling", "wire", "pfs", "runtime", "kube", "engines"},
@@ -39,7 +40,9 @@ STARTERS: dict[str, set[str]] = {
 }
 
 # The standard library and nothing else, so that they run anywhere and start at once.
-STANDARD_LIBRARY_ONLY = {"core", "forms", "scheduling", "wire", "runtime", "sdk", "cli"}
+STANDARD_LIBRARY_ONLY = {
+    *("core", "forms", "scheduling", "wire", "localfs", "runtime", "sdk", "cli")
+}
 # ... except these, imported in the function that needs them.
 LAZY_THIRD_PARTY: dict[str, set[str]] = {
     "sdk": {"yaml"},

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import socket
 import subprocess
+import sys
 
 import pytest
 
@@ -81,12 +83,61 @@ def test_after_a_killed_supervisor_nothing_is_left_and_up_starts_one_of_each(bre
     assert status(breakable)["restarts"] == 0
 
 
-def test_keeps_trying_while_the_port_is_taken_and_up_tries_at_once(breakable):
-    """The port is stolen while the server is down; `status` says what is going on."""
-    pid = breakable.pid
-    os.kill(breakable.supervisor_pid, signal.SIGSTOP)  # so that the port is free for us
+# Tries to bind each address, as fast as it can, until it has one or is killed.
+THIEF = """
+import socket, sys
+print("ready", flush=True)
+while True:
+    for port in map(int, sys.argv[1:]):
+        for host in ("127.0.0.1", "0.0.0.0"):
+            with socket.socket() as sock:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    sock.bind((host, port))
+                    sock.listen()
+                except OSError:
+                    continue
+                print("stolen", host, port, flush=True)
+                sys.exit(1)
+"""
+
+
+def test_no_restart_leaves_an_address_free(breakable):
+    """A job shares the machine's network: were it to answer there, it would be sent tokens."""
+    before = status(breakable)
+    ports = [str(breakable.port), str(before["pfs"]["port"])]
+    with subprocess.Popen(
+        [sys.executable, "-c", THIEF, *ports], stdout=subprocess.PIPE, text=True
+    ) as thief:
+        try:
+            assert thief.stdout is not None
+            assert thief.stdout.readline() == "ready\n"
+            for _ in range(3):
+                pid = breakable.pid
+                breakable.kill_9_server()
+                after = come_back(breakable, pid)
+                assert thief.poll() is None, thief.stdout.read()
+        finally:
+            thief.kill()
+    assert after["pfs"]["port"] == before["pfs"]["port"]
+
+
+def test_who_calls_while_the_server_is_away_waits_for_it(breakable):
+    os.kill(breakable.supervisor_pid, signal.SIGSTOP)  # so that it is away for certain
     breakable.kill_9_server()
-    with socket.create_server(("127.0.0.1", breakable.port)):
+    with socket.create_connection(("127.0.0.1", breakable.port)) as caller:
+        caller.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        os.kill(breakable.supervisor_pid, signal.SIGCONT)
+        assert caller.recv(100).startswith(b"HTTP/1.1 200")
+
+
+def test_keeps_trying_while_the_cause_lasts_and_up_tries_at_once(breakable):
+    """Somebody holds the state folder's lock while the server is down."""
+    pid = breakable.pid
+    os.kill(breakable.supervisor_pid, signal.SIGSTOP)  # so that the lock is free for us
+    breakable.kill_9_server()
+    with open(breakable.state / "run" / "server.lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         os.kill(breakable.supervisor_pid, signal.SIGCONT)
 
         def tries() -> int:

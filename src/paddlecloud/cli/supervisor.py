@@ -16,6 +16,11 @@ Started by `platform_life` as a program of its own, isolated and by its path: it
 the package, because it stays in memory as long as the platform does. It never looks at what the
 parts do.
 
+It keeps the sockets that parts listen on: a part sends up each one it makes, and is given all of
+them when it is started again. So between two lives of a part its address is nobody else's to take
+(jobs share the machine's network, and whoever answers there is sent tokens), and who connects
+meanwhile waits.
+
 How a part is described is said at `Part`; what is known of them is in `run/supervisor.json`.
 """
 
@@ -24,6 +29,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sys
 import time
 
@@ -38,6 +44,10 @@ LATE_AFTER_S = 5.0
 LOCK_PATIENCE_S = 2.0
 EXIT_ALREADY = 5
 _PR_SET_PDEATHSIG = 1
+# `name=descriptor`, separated by blanks: sockets kept from an earlier life, and as KEEPER the
+# channel that a part sends new ones through. Read by `server/listeners.py`.
+LISTENERS = "PADDLECLOUD_LISTENERS"
+KEEPER = "keeper"
 
 
 def wait_before_s(previous_s: float, healthy_s: float) -> float:
@@ -76,6 +86,8 @@ class Part:
         self.restarts = 0
         self.last_end = ""
         self.last_end_at = 0.0
+        self.channel: socket.socket | None = None
+        self.listeners: dict[str, int] = {}
 
     @property
     def is_starting(self) -> bool:
@@ -83,18 +95,21 @@ class Part:
 
     def launch(self) -> None:
         parent = os.getpid()
+        self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.channel.setblocking(False)
         self.pid = os.fork()
         if not self.pid:
             try:
-                self._become(parent)
+                self._become(parent, theirs.fileno())
             except BaseException as error:
                 print(f"error: cannot start the {self.name}: {error}", file=sys.stderr, flush=True)
             finally:
                 os._exit(126)
+        theirs.close()
         self.started_s = time.monotonic()
         self.ready_s = 0.0
 
-    def _become(self, parent: int) -> None:
+    def _become(self, parent: int, channel: int) -> None:
         """In the new process: die with the parent, then be the program."""
         import ctypes
 
@@ -110,6 +125,10 @@ class Part:
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and exec keeps that
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        kept = {**self.listeners, KEEPER: channel}
+        for descriptor in kept.values():
+            os.set_inheritable(descriptor, True)
+        os.environ[LISTENERS] = " ".join(f"{name}={fd}" for name, fd in kept.items())
         own_port = ["--port", str(self.port)] if self.port else []
         os.execv(self.command[0], [*self.command, *own_port])
 
@@ -122,11 +141,32 @@ class Part:
             return
         if facts.get("pid") == self.pid:
             self.port = int(facts.get("port", 0))
+            self.take_listeners()
             self.ready_s = time.monotonic()
             self.was_ever_ready = True
 
+    def take_listeners(self) -> None:
+        """What it sent up. Until it is taken the kernel keeps it, also if the sender has died."""
+        assert self.channel is not None
+        while True:
+            try:
+                name, descriptors, _, _ = socket.recv_fds(self.channel, 64, 1)
+            except (BlockingIOError, ConnectionResetError):
+                return
+            if not name:
+                return
+            for descriptor in descriptors:
+                os.set_inheritable(descriptor, False)
+                before = self.listeners.pop(name.decode(), None)
+                if before is not None:
+                    os.close(before)
+                self.listeners[name.decode()] = descriptor
+
     def ended(self, status: int) -> None:
         now_s = time.monotonic()
+        self.take_listeners()
+        if self.channel is not None:
+            self.channel.close()
         healthy_s = now_s - self.ready_s if self.ready_s else 0.0
         self.pid = 0
         self.wait_s = wait_before_s(self.wait_s, healthy_s)

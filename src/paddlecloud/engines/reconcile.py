@@ -89,6 +89,7 @@ def reconcile(job_id: str, ledger: Ledger, replicas: Replicas, now: float) -> Ou
     asked = {action.key for action in decision.actions if isinstance(action, Stop)}
     told = [replace(one, stopping=True) if one.key in asked else one for one in seen]
     ledger.save(record, decision.status, told, decision.events, first_started_at)
+    _clean_up(decision.actions, replicas)
     return Outcome(decision.wake_after_s, decision.status.phase in TERMINAL)
 
 
@@ -123,5 +124,15 @@ def _act(
         case Stop(key, grace_s, reason):
             log.info("stopping %s of %s: %s", key.short, key.job_id, reason)
             replicas.stop(key, grace_s)
-        case Remove(key):
-            replicas.remove(key)
+        case Remove():
+            pass  # when the end is written down: `_clean_up`
+
+
+def _clean_up(actions: Sequence[Action], replicas: Replicas) -> None:
+    """Drop remains. That it fails keeps no job from ending and nothing from being free."""
+    for action in actions:
+        if isinstance(action, Remove):
+            try:
+                replicas.remove(action.key)
+            except Exception:
+                log.exception("cannot drop the remains of %s", action.key)

@@ -23,6 +23,7 @@ from paddlecloud.core.errors import (
     TooLarge,
     Unavailable,
 )
+from paddlecloud.localfs.trees import empty_and_remove
 from paddlecloud.pfs import syscalls
 from paddlecloud.pfs.directories import Directories, Parts
 from paddlecloud.pfs.diskstore import Tree
@@ -36,7 +37,6 @@ from paddlecloud.pfs.publishing import (
     sync_directories,
 )
 from paddlecloud.pfs.relative_names import check_name, split
-from paddlecloud.pfs.removing import empty_and_remove
 from paddlecloud.pfs.shapes import BatchResult
 from paddlecloud.pfs.usage import Reservation
 from paddlecloud.wire.digests import LEAF_BYTES, is_digest, leaf_hash

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Sequence
 
 from paddlecloud.core.errors import Conflict, InvalidInput
+from paddlecloud.localfs.trees import Totals, move, remove_in
 from paddlecloud.pfs import syscalls
 from paddlecloud.pfs.directories import Directories
 from paddlecloud.pfs.diskstore import Tree
@@ -19,9 +20,7 @@ from paddlecloud.pfs.faults import missing, named, shown
 from paddlecloud.pfs.listing import count as count_below
 from paddlecloud.pfs.owners import Owner, Places, lies_in
 from paddlecloud.pfs.publishing import Services, standing
-from paddlecloud.pfs.removing import remove_in
 from paddlecloud.pfs.shapes import Entry, Removed
-from paddlecloud.pfs.usage import Totals
 from paddlecloud.wire.pfspath import PfsPath
 
 
@@ -160,7 +159,7 @@ class Changes:
                     fd = dirs.open(path.parts[:-1])
                     with self._usage.publishing(owner):
                         walks = self._usage.walks(owner)
-                        _set_aside(fd, path.name, folder, aside)
+                        move(path.name, fd, aside, folder)
                 except (FileNotFoundError, NotADirectoryError):
                     # Somebody was faster, or it lay in what was removed just before.
                     return Removed(shown(path), 0, 0)
@@ -184,19 +183,6 @@ def _are_two_names(one: tuple[int, str], other: tuple[int, str]) -> bool:
     if not os.path.samestat(os.fstat(fd), os.fstat(other_fd)):
         return True
     return {name, other_name} <= set(os.listdir(fd))
-
-
-def _set_aside(fd: int, name: str, folder: int, aside: str) -> None:
-    try:
-        os.rename(name, aside, src_dir_fd=fd, dst_dir_fd=folder)
-    except PermissionError:
-        # Not root, and a job took the right to write from its directory. (For root there is
-        # nothing to take, and a chmod might follow a link.)
-        facts = os.stat(name, dir_fd=fd, follow_symlinks=False)
-        if os.geteuid() == 0 or not stat.S_ISDIR(facts.st_mode):
-            raise
-        os.chmod(name, 0o700, dir_fd=fd)
-        os.rename(name, aside, src_dir_fd=fd, dst_dir_fd=folder)
 
 
 def _delete(folder: int, aside: str) -> Totals:

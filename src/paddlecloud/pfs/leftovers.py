@@ -11,9 +11,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from paddlecloud.localfs.trees import empty_and_remove
 from paddlecloud.pfs import legacy_notes
 from paddlecloud.pfs.owners import account_folders
-from paddlecloud.pfs.removing import empty_and_remove
 from paddlecloud.pfs.unfinished import Uploads
 
 

@@ -13,12 +13,12 @@ import stat
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from paddlecloud.localfs.trees import Totals
 from paddlecloud.pfs.directories import Directories, Parts
 from paddlecloud.pfs.diskstore import Tree
 from paddlecloud.pfs.index import Index
 from paddlecloud.pfs.relative_names import is_plain
 from paddlecloud.pfs.shapes import Entry, Page
-from paddlecloud.pfs.usage import Totals
 from paddlecloud.wire.pfspath import MAX_PATH_BYTES
 
 MOST_AT_ONCE = 10_000

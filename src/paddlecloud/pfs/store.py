@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from paddlecloud.core.errors import Conflict, InvalidInput, OutOfSpace
+from paddlecloud.localfs.trees import Totals
 from paddlecloud.pfs import changing, comparing, listing, promises
 from paddlecloud.pfs.batches import MOST_FILES, Batch
 from paddlecloud.pfs.copying import Copying
@@ -47,7 +48,7 @@ from paddlecloud.pfs.snapshots import UNNAMED_S, Snapshots
 from paddlecloud.pfs.streamed_files import StreamedFile
 from paddlecloud.pfs.unfinished import FORGOTTEN_S, Uploads
 from paddlecloud.pfs.uploads import Upload
-from paddlecloud.pfs.usage import Totals, Usage
+from paddlecloud.pfs.usage import Usage
 from paddlecloud.wire.pfspath import MAX_PATH_BYTES, PfsPath
 from paddlecloud.wire.snapshots import Snapshot, Wish
 

@@ -19,24 +19,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from paddlecloud.core.errors import QuotaExceeded
+from paddlecloud.localfs.trees import Totals
 from paddlecloud.pfs.owners import Owner
 
 _WALKS_WITHOUT_LOCK = 2
 _REST = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    files: int = 0
-    size_bytes: int = 0
-    directories: int = 0
-
-    def __add__(self, other: Totals) -> Totals:
-        return Totals(
-            self.files + other.files,
-            self.size_bytes + other.size_bytes,
-            self.directories + other.directories,
-        )
 
 
 @dataclass

@@ -1,15 +1,14 @@
 """The file server as a child of this process: started with it, started again, ended with it.
 
-Its listening socket is made here and inherited, so the port is known before the child is ready
-and stays the same when the child is started again; whoever connects in between waits a moment. A
-file server that runs elsewhere (PADDLECLOUD_PFS_URL) is only pointed at. Started by `__main__`,
-asked by `status` and by the relay.
+Its listening socket is made here (`listeners`) and inherited, so the port is known before the child
+is ready and stays the same when the child is started again; whoever connects in between waits a
+moment. A file server that runs elsewhere (PADDLECLOUD_PFS_URL) is only pointed at. Started by
+`__main__`, asked by `status` and by the relay.
 """
 
 from __future__ import annotations
 
 import base64
-import errno
 import json
 import logging
 import os
@@ -23,7 +22,7 @@ import time
 from urllib.parse import urlsplit
 
 from paddlecloud.core.errors import Conflict
-from paddlecloud.server import certificates
+from paddlecloud.server import certificates, listeners
 from paddlecloud.server.configuration import Configuration
 from paddlecloud.server.relaying import Header, Target, not_there
 from paddlecloud.server.secretfiles import secret_text, secrets_dir
@@ -36,9 +35,7 @@ _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 10.0
 _LIVED_WELL_S = 30.0  # a child that lived so long is started again at once
 _STOP_WITHIN_S = 3.0
-_BACKLOG = 1024
 _PORT_PATIENCE_S = 5.0
-_LOOK_EVERY_S = 0.02
 
 
 class FileServer:
@@ -99,26 +96,15 @@ class ChildFileServer(FileServer):
 
     def _listen(self) -> socket.socket:
         host, port = self.configuration.listening.host, self.configuration.files.port
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        until_s = time.monotonic() + _PORT_PATIENCE_S
-        while True:
-            try:
-                sock.bind((host, port))
-                sock.listen(_BACKLOG)
-                return sock
-            except OSError as error:
-                # The child of a server that was killed has it until it is done with its requests.
-                if error.errno == errno.EADDRINUSE and time.monotonic() < until_s:
-                    time.sleep(_LOOK_EVERY_S)
-                    continue
-                sock.close()
-                raise Conflict(
-                    f"the file server cannot listen on {host}:{port}: {error.strerror}",
-                    field="PADDLECLOUD_PFS_PORT",
-                    hint="another program has it; choose another, or 0 for any free one",
-                ) from None
+        try:
+            # The child of a server that was killed has it until it is done with its requests.
+            return listeners.listen("files", host, port, patience_s=_PORT_PATIENCE_S)
+        except OSError as error:
+            raise Conflict(
+                f"the file server cannot listen on {host}:{port}: {error.strerror}",
+                field="PADDLECLOUD_PFS_PORT",
+                hint="another program has it; choose another, or 0 for any free one",
+            ) from None
 
     # --- the child -------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ import uvicorn
 
 import paddlecloud
 from paddlecloud.core.errors import Conflict
-from paddlecloud.server import certificates, starting, supervision
+from paddlecloud.server import certificates, listeners, starting, supervision
 from paddlecloud.server.configuration import Configuration
 from paddlecloud.server.connections import (
     Connections,
@@ -36,23 +36,16 @@ _TICKS_PER_SWEEP = 5  # uvicorn ticks every 0.1 s
 
 
 def listen(configuration: Configuration) -> socket.socket:
-    """The socket, bound but silent. A busy port is an answer, not a traceback."""
+    """The socket. A busy port is an answer, not a traceback."""
     where = configuration.listening
-    family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
-    # Named, not 0: asyncio sets TCP_NODELAY only on sockets that say they are TCP, and without it
-    # every answer of two writes waits 40 ms for the client's delayed acknowledgement.
-    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        sock.bind((where.host, where.port))
+        return listeners.listen("api", where.host, where.port)
     except OSError as error:
-        sock.close()
         raise Conflict(
             f"cannot listen on {where.host}:{where.port}: {error.strerror}",
             field="--port",
             hint=f"another program has it; try --port {where.port + 1}",
         ) from None
-    return sock
 
 
 def own_url(configuration: Configuration, sock: socket.socket) -> str:

@@ -26,8 +26,8 @@ from paddlecloud.engines.local.processes import Processes
 from paddlecloud.engines.protocols import Launch
 
 TIMEOUT_S = 60.0
-ACCOUNT_UID = 5001
-OTHER_UID = 5002
+# Only root gives each account its own uid; else all jobs have that of the platform.
+ACCOUNT_UID, OTHER_UID = (5001, 5002) if os.geteuid() == 0 else (os.geteuid(), os.geteuid())
 
 WAYS: Mapping[str, dict[str, object]] = {
     "sandbox": {"sandbox": "bwrap"},

@@ -19,7 +19,8 @@ def make_bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
         root = tmp_path / name
         root.mkdir(exist_ok=True)
         for path in (tmp_path, *tmp_path.parents[:2]):
-            if path.stat().st_mode & 0o055 != 0o055 and path.owner() == Path.home().owner():
+            found = path.stat()
+            if found.st_mode & 0o055 != 0o055 and found.st_uid == Path.home().stat().st_uid:
                 path.chmod(0o755)
         bench = Bench(root, way, settings)
         made.append(bench)

@@ -9,8 +9,15 @@ from pathlib import Path
 import pytest
 
 from paddlecloud.core.observed import EndCause
-from paddlecloud.engines.local.runtimes import RuntimeMissing, find_runtime
+from paddlecloud.engines.local import runtimes
+from paddlecloud.engines.local.runtimes import Runtime, RuntimeMissing
 from tests.engines.local.bench import EVERY_WAY, Bench
+
+STATE = Path("/nowhere/state")
+
+
+def find_runtime(name: str, known: dict[str, Path], state_dir: Path = STATE) -> Runtime:
+    return runtimes.find_runtime(name, known, state_dir)
 
 
 def make_prefix(path: Path, home: str = "") -> Path:
@@ -42,6 +49,41 @@ def test_a_virtual_environment_brings_the_installation_it_was_made_from(tmp_path
 def test_what_is_below_usr_is_visible_anyway(tmp_path):
     runtime = find_runtime("x", {"x": make_prefix(tmp_path / "env", home="/usr/bin")})
     assert runtime.binds == (tmp_path / "env",)
+
+
+def test_a_base_of_the_whole_machine_is_where_its_bin_really_is(tmp_path, monkeypatch):
+    """A distribution's /bin is a link to /usr/bin, and environments name the link."""
+    (tmp_path / "usr" / "bin").mkdir(parents=True)
+    (tmp_path / "bin").symlink_to("usr/bin")
+    monkeypatch.setattr(runtimes, "_ROOT", tmp_path)
+    runtime = find_runtime("x", {"x": make_prefix(tmp_path / "env", home=f"{tmp_path}/bin")})
+    assert runtime.binds == (tmp_path / "env", tmp_path / "usr")
+
+
+@pytest.mark.parametrize("place", ["home", "homes", "state", "deep", ""])
+@pytest.mark.parametrize("how", ["prefix", "base"])
+def test_a_runtime_that_would_show_jobs_more_than_itself_is_refused(
+    tmp_path, monkeypatch, place: str, how: str
+):
+    places = {name: tmp_path / name for name in ("homes", "deep")}
+    places |= {"home": tmp_path / "homes" / "ann", "state": tmp_path / "deep" / "state"}
+    for path in places.values():
+        path.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr(runtimes, "_homes", lambda: {places["home"]})
+    shown = places.get(place, Path("/"))
+    if how == "base":
+        env = make_prefix(tmp_path / "env", home=str(shown / "bin"))
+        monkeypatch.setattr(runtimes, "_ROOT", Path("/no root to look behind"))
+        with pytest.raises(RuntimeMissing, match="may not live in"):
+            find_runtime("x", {"x": env}, places["state"])
+    else:
+        with pytest.raises(RuntimeMissing, match="may not live in"):
+            runtimes.check_prefix(shown, places["state"])
+
+
+def test_homes_are_those_of_people_and_roots():
+    assert Path("/root").resolve() in runtimes._homes()
+    assert Path("/") not in runtimes._homes()
 
 
 def test_a_prefix_behind_a_link_is_visible_under_both_names(tmp_path):

@@ -108,3 +108,16 @@ def test_a_run_that_was_done_before_it_could_be_stopped_is_not_run_again() -> No
 def test_half_done_is_not_done() -> None:
     assert run(preempted(trainer(0, ended=0), trainer(1, ended=0, stopping=True))) == Phase.QUEUED
     assert run(preempted(trainer(0, ended=0))) == Phase.QUEUED
+
+
+def test_remains_that_cannot_be_dropped_keep_no_run_from_ending():
+    fake = preempted(trainer(0, ended=0), trainer(1, ended=0))
+    phases: list[Phase] = []
+
+    def remove(key: ReplicaKey) -> None:
+        phases.append(fake.record.status.phase)
+        raise RecursionError("too deep")
+
+    fake.remove = remove  # type: ignore[method-assign]
+    assert run(fake) == Phase.SUCCEEDED
+    assert phases == [Phase.SUCCEEDED] * 2  # the end was written down first

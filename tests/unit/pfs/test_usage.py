@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from paddlecloud.core.errors import QuotaExceeded
-from paddlecloud.pfs.usage import Totals, Usage
+from paddlecloud.localfs.trees import Totals
+from paddlecloud.pfs.usage import Usage
 from tests.storing import owner
 
 

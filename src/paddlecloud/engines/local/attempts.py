@@ -29,6 +29,10 @@ from paddlecloud.core.observed import EndCause, Exit, ReplicaKey, ReplicaState
 from paddlecloud.engines.local import linux
 from paddlecloud.engines.protocols import Launch
 
+# Of a status file no more is read: our own records are a few hundred bytes, and what anybody else
+# gets into it must not cost the platform its memory.
+MAX_STATUS_BYTES = 64 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Process:
@@ -71,12 +75,21 @@ class Result:
 
 
 def parse_status(data: bytes) -> Status:
+    """Of each kind of record the first one counts.
+
+    The platform says which process it is before the program may start, and the shim says each thing
+    once; a second record is somebody else's.
+    """
     status = Status()
     complaints: list[str] = []
-    for line in data.decode("utf-8", "replace").splitlines():
+    seen: set[str] = set()
+    for line in data[:MAX_STATUS_BYTES].decode("utf-8", "replace").splitlines():
         word, *rest = line.split(" ")
+        if word in seen:
+            continue
         try:
             status = _with_line(status, word, rest)
+            seen.add(word)
         except (ValueError, IndexError):
             complaints.append(line.strip())
     return replace(status, complaints=tuple(filter(None, complaints)))
@@ -152,7 +165,8 @@ class AttemptDir:
 
     def read_status(self) -> Status:
         try:
-            return parse_status(self.status.read_bytes())
+            with open(self.status, "rb") as file:
+                return parse_status(file.read(MAX_STATUS_BYTES))
         except FileNotFoundError:
             return Status()
 

@@ -6,6 +6,7 @@ change: cheaper than a mount for each file, and nothing unforeseen can be in it.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 import time
@@ -56,17 +57,19 @@ class Etc:
         self._host: dict[str, bytes] = {}
         self._stamps: dict[str, tuple[int, int]] = {}
         self._looked_at_s = float("-inf")
-        self._made: dict[int, int] = {}  # uid → generation of the host's files it holds
+        self._made: dict[Path, int] = {}  # directory → generation of the host's files it holds
         self._generation = 0
 
     def mount(self, launch: Launch, mounts: Mounts) -> None:
         uid = os.geteuid() if launch.uid is None else launch.uid
-        etc = self._parent / f"etc-{uid}"
+        # By the account too: without root all of them have one uid.
+        account = hashlib.sha256(f"{launch.cluster}/{launch.account}".encode()).hexdigest()[:12]
+        etc = self._parent / f"etc-{uid}-{account}"
         with self._lock:
             self._look_at_host()
-            if self._made.get(uid) != self._generation:
+            if self._made.get(etc) != self._generation:
                 self._write(etc, uid, launch)
-                self._made[uid] = self._generation
+                self._made[etc] = self._generation
         mounts.add("--ro-bind", etc, "/etc")
         for name in self._dirs:
             mounts.add("--ro-bind", f"/etc/{name}", f"/etc/{name}")

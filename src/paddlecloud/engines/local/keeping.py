@@ -16,7 +16,6 @@ import json
 import logging
 import os
 import secrets
-import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -39,6 +38,7 @@ from paddlecloud.engines.local.config import LocalConfig
 from paddlecloud.engines.local.kept import Kept
 from paddlecloud.engines.local.outcomes import MAX_MESSAGE_BYTES, Facts, judge
 from paddlecloud.engines.local.remembering import Remembered, lost
+from paddlecloud.engines.local.removal import Remover
 from paddlecloud.engines.local.spawning import GO, CannotStart, Spawner
 from paddlecloud.engines.local.stopping import Stopper
 from paddlecloud.engines.local.tailing import Tail
@@ -58,6 +58,7 @@ class Keeper:
         config: LocalConfig,
         spawner: Spawner,
         cgroups: Cgroups,
+        remover: Remover,
         *,
         is_sandboxed: bool,
         has_gpus: bool,
@@ -68,6 +69,7 @@ class Keeper:
         self._live_dir.mkdir(parents=True, exist_ok=True)
         self._spawner = spawner
         self._cgroups = cgroups
+        self._remover = remover
         self._is_sandboxed = is_sandboxed
         self._has_gpus = has_gpus
         self._on_change = on_change
@@ -254,7 +256,7 @@ class Keeper:
         """Our predecessor died before it said GO, so this never was and may be begun again."""
         if kept.group is not None:
             kept.group.remove()
-        shutil.rmtree(kept.dir.path, ignore_errors=True)
+        self._remover.remove(kept.dir.path)
         self._marker(kept.key).unlink(missing_ok=True)
         self.known.forget(kept)
         self._on_change(kept.key.job_id)
@@ -340,7 +342,7 @@ class Keeper:
             # It never got the word to start, and never will.
             remains.end_family(launch["cookie"])
         if launch is None or (is_of_this_boot and not directory.has_begun()):
-            shutil.rmtree(directory.path, ignore_errors=True)  # nothing was ever started
+            self._remover.remove(directory.path)  # nothing was ever started
             return False
         kept = Kept.from_disk(key, directory, launch)
         kept.is_adopted = True
@@ -373,7 +375,7 @@ class Keeper:
 
     def discard_job(self, job_id: str) -> None:
         self.known.forget_job(job_id)
-        shutil.rmtree(self._jobs_dir / job_id, ignore_errors=True)
+        self._remover.remove(self._jobs_dir / job_id)
 
     def close(self) -> None:
         self._watcher.close()

@@ -14,6 +14,8 @@ from pathlib import Path
 _FALLOC_FL_KEEP_SIZE = 1
 _FALLOC_FL_PUNCH_HOLE = 2
 _IN_MODIFY = 2
+_SYS_LANDLOCK_CREATE_RULESET = 444
+_LANDLOCK_VERSION = 1  # the flag that asks for it
 _INOTIFY_EVENT = struct.Struct("iIII")  # watch number, mask, cookie, bytes of name
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -91,6 +93,11 @@ def inotify_read(fd: int) -> set[int]:
         found.add(number)
         at += _INOTIFY_EVENT.size + name_bytes
     return found
+
+
+def can_scope_abstract_sockets() -> bool:
+    """Whether the shim can keep a program from the machine's abstract sockets (Linux 6.12)."""
+    return int(_libc.syscall(_SYS_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_VERSION)) >= 6
 
 
 def _raise_errno() -> None:

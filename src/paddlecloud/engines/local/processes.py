@@ -8,19 +8,19 @@ whether a replica should run, and nothing it does waits for a replica.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from paddlecloud.core.errors import Unavailable
 from paddlecloud.core.observed import ReplicaKey, ReplicaObserved
-from paddlecloud.engines.local import inventory
+from paddlecloud.engines.local import inventory, linux
 from paddlecloud.engines.local.attempts import attempt_path, attempts_of_run
 from paddlecloud.engines.local.cgroups import find_cgroups, no_cgroups
 from paddlecloud.engines.local.config import LocalConfig
 from paddlecloud.engines.local.keeping import Keeper
 from paddlecloud.engines.local.logs import LogFile
+from paddlecloud.engines.local.removal import Remover
 from paddlecloud.engines.local.sandbox import Sandbox
 from paddlecloud.engines.local.spawning import Spawner, compile_shim, place_library
 from paddlecloud.engines.protocols import Launch, LogSlice
@@ -49,10 +49,12 @@ class Processes:
             if config.use_cgroups
             else no_cgroups()
         )
+        self._remover = Remover(config.state_dir)
         self._keeper = Keeper(
             config,
             Spawner(config, shim_file, library, sandbox if self._is_sandboxed else None),
             self._cgroups,
+            self._remover,
             is_sandboxed=self._is_sandboxed,
             has_gpus=inventory.count_gpus(config) > 0,
             on_change=on_change,
@@ -74,7 +76,7 @@ class Processes:
         if kept is None or kept.result is None:
             return
         for path in (kept.dir.tmp, kept.dir.files):
-            shutil.rmtree(path, ignore_errors=True)
+            self._remover.remove(path)
 
     # --- beyond the protocol ------------------------------------------------------------------
 
@@ -101,6 +103,7 @@ class Processes:
     def close(self) -> None:
         """Stop watching. Replicas live on."""
         self._keeper.close()
+        self._remover.close()
 
     def notes(self) -> tuple[str, ...]:
         """What this machine cannot do, in words for people."""
@@ -117,6 +120,11 @@ class Processes:
                 )
         elif self._sandbox.filter is None:
             notes.append("sandboxes without a system call filter: not known for this machine")
+        if self._is_sandboxed and not linux.can_scope_abstract_sockets():
+            notes.append(
+                "programs reach this machine's abstract sockets (a desktop's X server has one): "
+                "a kernel before 6.12, or without Landlock"
+            )
         if not self._cgroups.controls_memory:
             notes.append(
                 "memory limits by RLIMIT_DATA of each process only: no writable memory cgroup"

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import functools
 import os
+import pwd
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import paddlecloud
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_ROOT = Path("/")
 _ALWAYS_VISIBLE = Path("/usr")
+_FIRST_PERSON = 1000  # below are the uids of services
 # The case of the v1 start script, or the program behind it.
 _TRAINS = re.compile(rb"""^\s*["']?train["']?\s*\)|paddle_trainer""", re.MULTILINE)
 _SCRIPT_BYTES = 1 << 20
@@ -68,8 +71,30 @@ def _base_of(prefix: Path) -> Path | None:
     for line in lines:
         name, _, value = line.partition("=")
         if name.strip() == "home":
-            return Path(value.strip()).parent
+            home = Path(value.strip())
+            # /bin is /usr/bin on most systems, and a base of / would be the whole machine.
+            return home.parent if home.parent != _ROOT else home.resolve().parent
     return None
+
+
+@functools.cache
+def _homes() -> frozenset[Path]:
+    """Where people keep what is their own."""
+    people = [one for one in pwd.getpwall() if one.pw_uid == 0 or one.pw_uid >= _FIRST_PERSON]
+    homes = {Path("/home"), Path.home(), *(Path(one.pw_dir) for one in people)}
+    return frozenset(home.resolve() for home in homes if home.is_dir() and home != _ROOT)
+
+
+def check_exposed(paths: Iterable[Path], state_dir: Path) -> None:
+    """Raise `RuntimeMissing` if a job that may read these could read what is not a runtime's."""
+    kept = {"the state folder": [state_dir.resolve()], "a home": _homes(), "the machine": [_ROOT]}
+    for path in paths:
+        for what, places in kept.items():
+            if any(place.is_relative_to(path.resolve()) for place in places):
+                raise RuntimeMissing(
+                    f"a runtime may not live in {path}: every job would see {what} with it; "
+                    "use an environment in a folder of its own"
+                )
 
 
 def _visible(paths: list[Path]) -> tuple[Path, ...]:
@@ -93,8 +118,11 @@ def _survey(name: str, prefix: Path) -> Runtime:
     return Runtime(name, prefix, _visible(paths), is_virtual_environment=base is not None)
 
 
-def find_runtime(name: str, runtimes: Mapping[str, Path]) -> Runtime:
-    """The runtime of that name; the empty name is the default one."""
+def find_runtime(name: str, runtimes: Mapping[str, Path], state_dir: Path) -> Runtime:
+    """The runtime of that name; the empty name is the default one.
+
+    It is refused if showing it to jobs would show them `state_dir`, a home or the whole machine.
+    """
     prefix = runtimes.get(name)
     if prefix is None and name:
         known = ", ".join(sorted(filter(None, runtimes))) or "none"
@@ -104,7 +132,14 @@ def find_runtime(name: str, runtimes: Mapping[str, Path]) -> Runtime:
     # A distribution's own installation often has no plain `python`.
     if not any(os.access(f"{prefix}/bin/{python}", os.X_OK) for python in ("python", "python3")):
         raise RuntimeMissing(f"the runtime {name or 'default'} has no {prefix}/bin/python")
-    return _survey(name, prefix)
+    runtime = _survey(name, prefix)
+    check_exposed(runtime.binds, state_dir)
+    return runtime
+
+
+def check_prefix(prefix: Path, state_dir: Path) -> None:
+    """Raise `RuntimeMissing` if the environment at `prefix` cannot be shown to jobs."""
+    check_exposed(_survey("", prefix).binds, state_dir)
 
 
 @functools.cache

@@ -10,7 +10,9 @@ It is run as a script by a bare interpreter (`-I -S`), once per replica, so it i
 modules only: `os`, `signal` and `ctypes` would cost as much again as the whole start.
 
 The program gets none of what the shim holds: no file descriptor but 0, 1 and 2, no capability in
-any set, and the account's uid. In a sandbox the shim gives its own privileges up as well.
+any set, and the account's uid. In a sandbox the shim gives its own privileges up as well. The two
+may have the same uid (a platform that is not root has no other), so the shim is not dumpable:
+nobody but root opens its descriptors and memory through /proc or traces it.
 """
 
 import _signal  # type: ignore[import-not-found,unused-ignore]
@@ -33,10 +35,16 @@ FREE_FD = 6  # from here on nothing is the shim's
 # Single letters, so that a plan stays readable in a debugger and needs no parser here.
 FLAG_SUBREAPER = b"r"  # no PID namespace: orphans must come to us to be found
 
+PR_SET_DUMPABLE = 4
 PR_CAPBSET_DROP = 24
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 CAPSET_VERSION_3 = b"\x22\x05\x08\x20\0\0\0\0"
+# The same numbers on every architecture.
+SYS_LANDLOCK_CREATE_RULESET = 444
+SYS_LANDLOCK_RESTRICT_SELF = 446
+# struct landlock_ruleset_attr: no file, no port, scoped = LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+ABSTRACT_SOCKETS_SCOPED = b"\0" * 16 + b"\1" + b"\0" * 7
 
 OUTPUTS = ("/dev/stdout", "/dev/stderr")
 WAITED = frozenset(
@@ -83,10 +91,11 @@ class Plan:
 
 
 class Kernel:
-    """The two system calls Python does not offer, by the quickest way to them."""
+    """The system calls Python does not offer, by the quickest way to them."""
 
     _prctl: "Any"
     _capset: "Any"
+    _syscall: "Any"
     _call: "Any"
 
     def __init__(self) -> None:
@@ -96,12 +105,14 @@ class Kernel:
             libc = _ctypes.dlopen(None, 0)  # type: ignore[arg-type,unused-ignore]
             self._prctl = _ctypes.dlsym(libc, "prctl")
             self._capset = _ctypes.dlsym(libc, "capset")
+            self._syscall = _ctypes.dlsym(libc, "syscall")
             self._call = _ctypes.call_function
         except (ImportError, AttributeError):  # another Python hides them elsewhere
             import ctypes
 
             library = ctypes.CDLL(None)
             self._prctl, self._capset = library.prctl, library.capset
+            self._syscall = library.syscall
             self._call = lambda function, arguments: function(*arguments)
 
     def prctl(self, option: int, value: int) -> bool:
@@ -109,6 +120,17 @@ class Kernel:
 
     def drop_capabilities(self) -> None:
         self._call(self._capset, (CAPSET_VERSION_3, b"\0" * 24))
+
+    def close_abstract_sockets(self) -> None:
+        """Reach no abstract socket but those made in here: a desktop's X server has one, and the
+        network is the machine's. Kernels before 6.12 refuse; `Processes.notes` says so."""
+        size = len(ABSTRACT_SOCKETS_SCOPED)
+        ruleset = self._call(
+            self._syscall, (SYS_LANDLOCK_CREATE_RULESET, ABSTRACT_SOCKETS_SCOPED, size, 0)
+        )
+        if ruleset >= 0:
+            self._call(self._syscall, (SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0))
+            posix.close(ruleset)
 
 
 def drop_privileges(kernel: Kernel, uid: "int | None") -> None:
@@ -159,6 +181,8 @@ def become_program(kernel: Kernel, plan: Plan, failure_fd: int) -> None:
             # Else there is neither an account nor a sandbox: the program is as free as we are.
             doing = f"cannot become uid {plan.uid}"
             drop_privileges(kernel, plan.uid)
+        if not plan.subreaper:
+            kernel.close_abstract_sockets()
         doing = "cannot enter its working directory " + plan.workdir.decode("utf-8", "replace")
         posix.chdir(plan.workdir)
         posix.umask(0o022)
@@ -316,6 +340,9 @@ def main() -> None:
     if not posix.read(PLATFORM_FD, 1):
         posix._exit(0)  # the platform died before it wrote down who we are: we never were
     enter_groups(plan.entrances)
+    # Not sooner: until it says GO, the platform finds us by our environment, and it need not be
+    # root. Not later: from the fork on there is somebody to keep out.
+    kernel.prctl(PR_SET_DUMPABLE, 0)
     relay = None if plan.subreaper else Relay()
     record("ready", time.time())
     failure, failure_end = posix.pipe2(posix.O_CLOEXEC)  # type: ignore[attr-defined,unused-ignore]

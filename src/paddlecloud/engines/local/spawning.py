@@ -263,7 +263,7 @@ class Spawner:
 
     def _runtime(self, launch: Launch) -> Runtime:
         try:
-            return find_runtime(launch.runtime, self._config.runtimes)
+            return find_runtime(launch.runtime, self._config.runtimes, self._config.state_dir)
         except RuntimeMissing as error:
             raise CannotStart(str(error)) from error
 

@@ -61,7 +61,10 @@ class Stopper:
         elif rounds == 0:
             signal_shim(kept, signal.SIGUSR1)  # it kills all that descends from it
         else:
-            remains.kill_all(remains.relatives(kept.shim.pid) | remains.carriers(kept.cookie))
+            # Found first: once it is gone its family cannot be told from others any more.
+            family = remains.relatives(kept.shim.pid) | remains.carriers(kept.cookie)
+            signal_shim(kept, signal.SIGKILL)
+            remains.kill_all(family)
         if kept.group is not None:
             kept.group.kill()
         self._watcher.after(_KILL_AGAIN_S, lambda: self._kill(kept, rounds + 1))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from paddlecloud.core.errors import Conflict, InvalidInput, NotFound
-from paddlecloud.engines.local.runtimes import has_paddle_train
+from paddlecloud.engines.local.runtimes import RuntimeMissing, check_prefix, has_paddle_train
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
 OWN = "platform"  # the environment the platform itself runs in
@@ -26,6 +26,7 @@ class Runtimes(Mapping[str, Path]):
     """name → prefix (the directory that holds `bin/python`)."""
 
     def __init__(self, state_dir: Path, own_prefix: Path) -> None:
+        self._state_dir = state_dir
         self._path = state_dir / "runtimes" / "runtimes.json"
         self._own = own_prefix
         self._lock = threading.Lock()
@@ -82,6 +83,10 @@ class Runtimes(Mapping[str, Path]):
                 f"must be letters, digits and . _ : / - (and not {OWN!r})", field="name"
             )
         prefix = _prefix_of(python)
+        try:
+            check_prefix(prefix, self._state_dir)
+        except RuntimeMissing as error:
+            raise InvalidInput(str(error), field="python") from None
         with self._lock:
             if self._prefixes.get(name, prefix) != prefix:
                 raise Conflict(
