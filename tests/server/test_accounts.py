@@ -175,6 +175,19 @@ def test_administrators_change_anyones_password_others_their_own(
     assert _password_works(server, name, OTHER)
 
 
+def test_a_token_alone_changes_no_password(server: Running, name: str) -> None:
+    own = server.caller(_token(server, name))
+    path = f"/api/v2/accounts/{name}/password"
+    missing = own.call("PUT", path, {"password": OTHER})
+    assert (missing.status, missing.json["field"]) == (400, "old_password")
+    wrong = own.call("PUT", path, {"password": OTHER, "old_password": "guess-guess-guess"})
+    assert (wrong.status, wrong.json["field"]) == (403, "old_password")
+    assert _password_works(server, name, PASSWORD)
+    right = own.call("PUT", path, {"password": OTHER, "old_password": PASSWORD})
+    assert right.status == 204
+    assert _password_works(server, name, OTHER)
+
+
 @pytest.mark.parametrize("body", [{}, {"password": ""}, {"password": 5}, {"password": "12345678"}])
 def test_refuses_weak_and_missing_passwords(server: Running, name: str, body: object) -> None:
     answer = server.admin.call("PUT", f"/api/v2/accounts/{name}/password", body)

@@ -202,3 +202,12 @@ def test_the_database_does_not_hold_the_secret(make_server: Callable[..., Runnin
     assert server.stop() == 0
     for path in server.state.glob("server.db*"):
         assert secret.encode() not in path.read_bytes()
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example"])
+def test_a_link_does_not_lead_where_a_header_says(
+    server: Running, user: Caller, model: str, host: str
+) -> None:
+    answer = user.post("/api/v2/publications", {"path": model}, Host=host)
+    assert answer.status == 201, answer.body
+    assert answer.json["url"].startswith(f"http://127.0.0.1:{server.port}/")

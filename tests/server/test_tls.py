@@ -12,7 +12,7 @@ import pytest
 
 from paddlecloud.sdk import Client, Profile
 from paddlecloud.wire.digests import LEAF_BYTES
-from tests.server.https import call, certificate, context
+from tests.server.https import as_admin, call, certificate, context
 from tests.server.running import Running
 
 
@@ -29,6 +29,16 @@ def test_logs_in_by_client_certificate(https: Running, tmp_path: Path) -> None:
     foreign = {"Origin": "https://evil.example"}
     assert call(https, "GET", "/api/v2/whoami", ours, **foreign)[0] == 401
     assert call(https, "GET", "/api/v2/whoami", context(https))[0] == 401
+
+
+def test_a_certificate_and_a_token_must_be_of_one_account(https: Running, tmp_path: Path) -> None:
+    assert as_admin(https, "POST", "/api/v2/accounts", {"name": "bob"})[0] == 201
+    _, cert, key = certificate(https, "bob", tmp_path)
+    bobs = context(https, cert, key)
+    token = as_admin(https, "POST", "/api/v2/accounts/bob/token")[1]["token"]
+    same, other = ({"Authorization": f"Token {t}"} for t in (token, https.admin_token))
+    assert call(https, "GET", "/api/v2/whoami", bobs, **same)[0] == 200
+    assert call(https, "GET", "/api/v2/whoami", bobs, **other)[0] == 401
 
 
 def test_a_certificate_of_another_ca_is_no_login(https: Running, tmp_path: Path) -> None:

@@ -113,7 +113,13 @@ def revoke(session: Session, name: str) -> int:
 
 
 def password(session: Session, name: str) -> int:
-    session.client.set_password(name, _new_password(session, name))
+    new = _new_password(session, name)
+    try:
+        session.client.set_password(name, new)
+    except InvalidInput as error:
+        if error.field != "old_password":
+            raise
+        session.client.set_password(name, new, _present_password(session, name))
     session.say(f"password   of {name} changed; sessions of the old one have ended")
     return 0
 
@@ -137,6 +143,22 @@ def _new_password(session: Session, name: str) -> str:
     if getpass("once more: ") != first:
         raise InvalidInput("the two passwords differ", hint="nothing was changed")
     return first
+
+
+def _present_password(session: Session, name: str) -> str:
+    """Asked for when the server wants it: administrators need none."""
+    if session.parsed.switch("stdin"):
+        text = sys.stdin.readline().rstrip("\r\n")
+        if not text:
+            raise InvalidInput(
+                "the present password is needed too, on a second line",
+                field="--stdin",
+                hint="an administrator can set a new one without it",
+            )
+        return text
+    from getpass import getpass
+
+    return getpass(f"present password of {name}: ")
 
 
 # --- printing --------------------------------------------------------------------------------

@@ -167,10 +167,13 @@ class PlatformCalls(GroupCalls):
         """Every token, certificate and access key of the account; perhaps the calling one."""
         return self._revoke(name, {"all": True, "reason": reason})
 
-    def set_password(self, name: str, password: str) -> None:
-        """Ends the sessions of the old one; tokens and certificates stay."""
+    def set_password(self, name: str, password: str, old_password: str = "") -> None:
+        """Ends the sessions of the old one; tokens and certificates stay.
+
+        Who is no administrator has to name the old one."""
         path = routes.fill(routes.ACCOUNT_PASSWORD, name=name)
-        self._change("PUT", path, {"password": password})
+        old = {"old_password": old_password} if old_password else {}
+        self._change("PUT", path, {"password": password, **old})
 
     def disable_account(self, name: str, *, kill_jobs: bool = False) -> AccessShape:
         """Every login of it is refused from now on; its jobs go on unless told otherwise."""

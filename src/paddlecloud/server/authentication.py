@@ -115,7 +115,21 @@ def check_signed_body(request: Request) -> None:
 
 
 def authenticate(request: Request) -> Principal:
-    """The caller, or NotLoggedIn."""
+    """The caller, or NotLoggedIn; also when a request says two different things about it."""
+    if "authorization" in request.repeated:
+        raise NotLoggedIn("the header Authorization is there twice")
+    found = _authenticate(request)
+    if request.peer and request.headers.get("authorization", ""):
+        named = _by_certificate(request.peer)
+        if named.account_id != found.account_id:
+            raise NotLoggedIn(
+                f"the certificate is {named.name}'s and the Authorization is {found.name}'s",
+                hint="send one of them, or both of one account",
+            )
+    return found
+
+
+def _authenticate(request: Request) -> Principal:
     header = request.headers.get("authorization", "")
     if header:
         if header.startswith(SIGNED_PREFIX):

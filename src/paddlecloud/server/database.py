@@ -130,7 +130,7 @@ class _Held(threading.local):
     depth = 0
 
     def __init__(self) -> None:
-        self.hooks: list[Callable[[], None]] = []
+        self.hooks: list[Callable[[], object]] = []
 
 
 _writer = threading.RLock()
@@ -149,7 +149,7 @@ def writing() -> Iterator[None]:
         with _transaction():
             yield
         return
-    hooks: list[Callable[[], None]] = []
+    hooks: list[Callable[[], object]] = []
     with _writer:
         began_s, own_began_s = time.monotonic(), time.thread_time()
         _held.depth, _held.hooks = 1, hooks
@@ -204,7 +204,7 @@ def _callers() -> Iterator[traceback.FrameSummary]:
             yield frame
 
 
-def after_commit(action: Callable[[], None]) -> None:
+def after_commit(action: Callable[[], object]) -> None:
     """Run `action` when the running transaction is durable and the write lock is free again, or
     now if there is none."""
     from django.db import transaction
@@ -266,6 +266,8 @@ def named(error: BaseException) -> PaddleCloudError | None:
     """What a failing database means to a caller; None for an error that is not the database's."""
     from django.db import DataError, InterfaceError, OperationalError
 
+    if isinstance(error, OverflowError):  # SQLite's driver says it so
+        return InvalidInput("a number is too large")
     if isinstance(error, DataError):
         return InvalidInput("a value is too long, too large or holds a NUL character")
     if not isinstance(error, InterfaceError | OperationalError):

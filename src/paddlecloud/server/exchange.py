@@ -35,6 +35,7 @@ class Request:
     params: Mapping[str, Any] = field(default_factory=dict)
     body: bytes = b""
     scheme: str = "http"
+    reached: tuple[str, int] = ("", 0)  # the address of ours the connection was made to
     peer: str = ""  # id, serial and name in a TLS client certificate
     query: bytes = b""  # as sent
     repeated: frozenset[str] = frozenset()  # names of headers that were sent more than once

@@ -259,6 +259,7 @@ def _request(scope: Scope, route: Route, segments: dict[str, str]) -> Request:
         route,
         segments,
         scheme=scope["scheme"],
+        reached=tuple(scope.get("server") or ("", 0)),
         peer=scope.get("state", {}).get("peer", ""),
         query=scope["query_string"],
         repeated=repeated,

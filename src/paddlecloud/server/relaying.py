@@ -32,7 +32,7 @@ _PUBLIC = (200, 206, 304)  # what anybody may be answered as the file server sai
 _OWN = frozenset(
     b"connection keep-alive te trailer transfer-encoding upgrade http2-settings expect host"
     b" proxy-authorization proxy-authenticate proxy-connection authorization cookie pfs-relay"
-    b" pfs-caller".split()
+    b" pfs-caller x-content-type-options".split()
 )
 
 

@@ -148,6 +148,8 @@ def serve(configuration: Configuration, process: Process, sock: socket.socket) -
         log_config=None,
         access_log=False,
         server_header=False,
+        # On every answer, whoever makes it: nothing is taken for a page because of its bytes.
+        headers=[("x-content-type-options", "nosniff")],
         proxy_headers=configuration.listening.behind_tls_proxy,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=_STOP_WITHIN_S,

@@ -10,14 +10,18 @@ from paddlecloud.server.exchange import Answer
 from paddlecloud.server.notifying import Listener
 
 Message = MutableMapping[str, Any]
+_NOT_KEPT = (b"cache-control", b"no-store")
 
 
 async def send_answer(
     send: Callable[[Message], Awaitable[None]], answer: Answer, is_head: bool
 ) -> None:
-    headers = answer.headers
+    headers = list(answer.headers)
+    # Tokens, keys, names and logs: nobody between us and the caller keeps what we answer.
+    if not any(name == b"cache-control" for name, _ in headers):
+        headers.append(_NOT_KEPT)
     if answer.status != 204:
-        headers = [*headers, (b"content-length", b"%d" % len(answer.body))]
+        headers.append((b"content-length", b"%d" % len(answer.body)))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if is_head else answer.body})
 

@@ -288,7 +288,7 @@ ACCOUNTS = [
         body=shapes.AccountBody,
         answers={201: shapes.AccountShape},
         access=Access.ADMIN,
-        change=Change.ATOMIC,
+        change=Change.EACH,
     ),
     Route(
         "PUT",

@@ -22,7 +22,10 @@ class AccessShape(TypedDict):
 
 
 class PasswordBody(TypedDict):
+    """`old_password` is needed from who is no administrator."""
+
     password: str
+    old_password: NotRequired[str]
 
 
 class TokenInfoShape(TypedDict):

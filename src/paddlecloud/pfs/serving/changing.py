@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from paddlecloud.core.errors import InvalidInput
 from paddlecloud.pfs.serving import table
 from paddlecloud.pfs.serving.exchanges import Exchange, Waiting
-from paddlecloud.pfs.serving.whole_bodies import not_json
+from paddlecloud.pfs.serving.whole_bodies import decode_any_json
 from paddlecloud.wire import pfs_shapes, snapshots
 from paddlecloud.wire.digests import is_digest
 from paddlecloud.wire.pfspath import BadPath, PfsPath
@@ -81,10 +79,7 @@ def copy(service: Service, exchange: Exchange) -> Waiting:
 def put_snapshot(service: Service, exchange: Exchange) -> Waiting:
     data = yield from exchange.read_whole(table.MANY_BODY_BYTES)
     yield service.slow
-    try:
-        wish = snapshots.parse_wish(msgspec.json.decode(data))
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise not_json(error) from None
+    wish = snapshots.parse_wish(decode_any_json(data))
     answer = service.store.put_snapshot(exchange.owner, wish)
     yield from exchange.answer_json(answer.to_json())
 

@@ -153,6 +153,7 @@ class Exchange:
             self.keeps_alive = False
         text = [f"HTTP/1.1 {status} {_PHRASES.get(status, 'Status')}"]
         text += [f"{name}: {value}" for name, value in lines]
+        text.append("X-Content-Type-Options: nosniff")
         if not self.keeps_alive:
             text.append("Connection: close")
         return ("\r\n".join(text) + "\r\n\r\n").encode("latin-1")

@@ -11,11 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode
 
-import msgspec
-
 from paddlecloud.core.errors import InvalidInput, NotAllowed, NotFound
 from paddlecloud.pfs.serving import globbing
 from paddlecloud.pfs.serving.exchanges import Exchange, Waiting, encode_json
+from paddlecloud.pfs.serving.whole_bodies import decode_any_json
 from paddlecloud.wire.pfspath import PUBLIC, BadPath, PfsPath
 
 if TYPE_CHECKING:
@@ -122,8 +121,8 @@ def change(service: Service, exchange: Exchange) -> Waiting:
     """The method in the body decides, not the verb: so it always was."""
     data = yield from exchange.read_whole()
     try:
-        body = msgspec.json.decode(data)
-    except msgspec.DecodeError:
+        body = decode_any_json(data)
+    except InvalidInput:
         raise _bad("parse json error") from None
     method = body.get("method") if isinstance(body, dict) else None
     if method not in ("mkdir", "touch", "rm"):

@@ -88,9 +88,21 @@ def decode_json(data: bytes | bytearray | mmap.mmap, shape: Any) -> Any:
         message, _, place = str(error).partition(" - at `$")
         field = place.strip("`.") or "body"
         raise InvalidInput(message[:1].lower() + message[1:], field=field) from None
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise not_json(error) from None
+    except _NOT_JSON as error:
+        raise _not_json(error) from None
 
 
-def not_json(error: Exception) -> InvalidInput:
+def decode_any_json(data: bytes | bytearray | mmap.mmap) -> Any:
+    """Whatever it is; for callers that look at it themselves."""
+    try:
+        return msgspec.json.decode(data)
+    except _NOT_JSON as error:
+        raise _not_json(error) from None
+
+
+# Cut off or malformed, not UTF-8, too deep.
+_NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def _not_json(error: Exception) -> InvalidInput:
     return InvalidInput(f"the body is not JSON: {error}", field="body")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from paddlecloud.core.errors import Fault, InvalidInput
+from paddlecloud.core.errors import Fault, InvalidInput, NotAllowed, NotLoggedIn
 from paddlecloud.server.exchange import Answer, Request, json_answer
-from paddlecloud.server.services import access_keys, credentials, idempotency
+from paddlecloud.server.services import access_keys, credentials, idempotency, logins
 
 
 def _body(request: Request, *names: str) -> dict[str, Any]:
@@ -37,11 +37,28 @@ def enable(request: Request) -> Answer:
 
 def set_password(request: Request) -> Answer:
     account = credentials.managed_by(request.caller, request.segments["name"])
-    password = _body(request, "password").get("password")
+    body = _body(request, "password", "old_password")
+    password = body.get("password")
     if not isinstance(password, str) or not password:
         raise InvalidInput(faults=[Fault("password", "is needed, as a text")])
+    if not request.caller.is_admin:
+        _check_present_password(request, account.username, body.get("old_password"))
     credentials.set_password(account, password)
     return Answer(204)
+
+
+def _check_present_password(request: Request, name: str, password: object) -> None:
+    """A token that was lost must not be good for a password of somebody else's choosing."""
+    if not isinstance(password, str) or not password:
+        raise InvalidInput(
+            "is needed: the present password",
+            field="old_password",
+            hint="an administrator can set one without it",
+        )
+    try:
+        logins.check_password(name, password, request.address)
+    except NotLoggedIn:
+        raise NotAllowed("this is not the present password", field="old_password") from None
 
 
 def list_tokens(request: Request) -> Answer:

@@ -18,7 +18,7 @@ from paddlecloud.engines.registry import may_serve_second_account
 from paddlecloud.pfs.diskstore import Tree
 from paddlecloud.pfs.owners import Owner, Places
 from paddlecloud.server.accounts.models import Account
-from paddlecloud.server.database import writing
+from paddlecloud.server.database import after_commit, rows_only, writing
 from paddlecloud.server.exchange import rfc3339
 from paddlecloud.server.groups.models import Group
 from paddlecloud.server.process import here
@@ -79,6 +79,7 @@ def may_add() -> bool:
 def add(name: str, *, password: str | None = None, is_admin: bool = False) -> Account:
     """A new account. Refused where the engine cannot keep two accounts apart."""
     _check_new(name, password)
+    rows_only("hashing a password")
     hashed = make_password(password)
     with writing():
         if not may_add():
@@ -95,8 +96,8 @@ def add(name: str, *, password: str | None = None, is_admin: bool = False) -> Ac
             )
         account = Account(username=name, password=hashed, is_staff=is_admin)
         account.save(force_insert=True)
-        home_tree(account.pk, name)
         groups.own_of(account.pk, name)
+        after_commit(lambda: home_tree(account.pk, name))
     return account
 
 

