@@ -17,6 +17,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
+from paddlecloud import clock
 from paddlecloud.core.actions import Event
 from paddlecloud.core.status_json import (
     event_from_json,
@@ -85,7 +86,7 @@ class ChangeLog:
         self.db.execute(
             "insert into changes (job_id, run, at, status, replicas, granted)"
             " values (?, ?, ?, ?, ?, ?)",
-            (job_id, run, time.time(), status_text, replicas_text, granted),
+            (job_id, run, clock.now(), status_text, replicas_text, granted),
         )
 
     def tell_events(self, job_id: str, run: int, events: Sequence[Event]) -> int:
@@ -96,7 +97,7 @@ class ChangeLog:
             count += self.db.execute(
                 "insert or ignore into changes (job_id, run, at, event, told)"
                 " values (?, ?, ?, ?, ?)",
-                (job_id, run, time.time(), body, body),
+                (job_id, run, clock.now(), body, body),
             ).rowcount
         return count
 

@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import ssl
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 import paddlecloud
+from paddlecloud import clock
 from paddlecloud.core.errors import Conflict
 from paddlecloud.server import certificates, listeners, starting, supervision
 from paddlecloud.server.configuration import Configuration
@@ -81,7 +81,7 @@ class _Server(uvicorn.Server):
                     "pid": os.getpid(),
                     "supervisor_pid": supervision.read(self._run_file.parent).pid,
                     "port": self.servers[0].sockets[0].getsockname()[1],
-                    "start_time": time.time(),
+                    "start_time": clock.now(),
                     "endpoint": self._process.endpoint,
                     "version": paddlecloud.__version__,
                     "engine": self._process.engines.default.kind,

@@ -7,12 +7,12 @@ open (followed logs, waits) are asked again who they are. Jobs are not credentia
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 
+from paddlecloud import clock
 from paddlecloud.core.errors import Conflict, Fault, InvalidInput, NotAllowed, NotFound
 from paddlecloud.server import authentication, certificates
 from paddlecloud.server.accounts.models import Account, ApiToken, ClientCertificate, FailedLogins
@@ -147,9 +147,9 @@ def revoke_all(account: Account, by: str, reason: str) -> tuple[int, int]:
         rows = ApiToken.objects.filter(account=account, scope=ApiToken.USER)
         tokens = int(rows.delete()[0])
         good = ClientCertificate.objects.filter(
-            account=account, revoked_at=None, expires_at__gt=time.time()
+            account=account, revoked_at=None, expires_at__gt=clock.now()
         )
-        certs = good.update(revoked_at=time.time(), reason=words(by, reason))
+        certs = good.update(revoked_at=clock.now(), reason=words(by, reason))
         look_again(account.pk)
     return tokens, certs
 
@@ -196,7 +196,7 @@ def revoke_certificate(account: Account, serial: str, by: str, reason: str) -> N
                 field="cert",
                 hint=f"paddlecloud account cert {account.username} --list",
             )
-        rows.filter(revoked_at=None).update(revoked_at=time.time(), reason=words(by, reason))
+        rows.filter(revoked_at=None).update(revoked_at=clock.now(), reason=words(by, reason))
         look_again(account.pk)
 
 
