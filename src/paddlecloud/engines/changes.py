@@ -8,6 +8,7 @@ event of one run is told once. Used by the embedded engine and the one for Kuber
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 import time
@@ -54,6 +55,11 @@ class ChangeLog:
     def __init__(self, path: Path, schema: str) -> None:
         self.lock = threading.Lock()
         self._told = threading.Condition()
+        # It holds the environments of jobs. Ours alone from the first byte, whatever the umask;
+        # SQLite's side files take the same mode.
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        os.fchmod(fd, 0o600)
+        os.close(fd)
         self.db = sqlite3.connect(
             path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )

@@ -7,6 +7,7 @@ waiting) and begin with BEGIN IMMEDIATE, never upgrading a read. Readers are nev
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -116,18 +117,35 @@ _writer = threading.RLock()
 
 
 @contextmanager
-def writing() -> Iterator[None]:
-    """A write transaction; nested calls join the outer one."""
+def writing(*, is_durable: bool = False) -> Iterator[None]:
+    """A write transaction; nested calls join the outer one.
+
+    With `is_durable` not even a power cut takes it back once this returns (the outermost, if
+    nested). For what is promised to hold "from now on": revoked, rotated, disabled, spent.
+    """
     from django.db import InterfaceError, OperationalError, connection, transaction
 
     with _writer:
         try:
             with transaction.atomic():
+                if is_durable and connection.vendor == "sqlite":
+                    transaction.on_commit(_sync_log)
                 yield
         except (InterfaceError, OperationalError):
             if not connection.in_atomic_block:
                 forget_broken_connection()
             raise
+
+
+def _sync_log() -> None:
+    """What synchronous=FULL does after every commit: the log is what a restart reads."""
+    from django.db import connection
+
+    fd = os.open(f"{connection.settings_dict['NAME']}-wal", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def after_commit(action: Callable[[], None]) -> None:

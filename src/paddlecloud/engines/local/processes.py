@@ -34,7 +34,12 @@ class Processes:
         """`on_change(job_id)` is called, from a thread of ours, after an attempt changed."""
         self._config = config
         self._jobs_dir = config.state_dir / "jobs"
-        self._jobs_dir.mkdir(parents=True, exist_ok=True)
+        for folder in (self._jobs_dir, *(config.state_dir / name for name in ("live", "sandbox"))):
+            # Sandboxes are shown what is theirs; nobody else has business here: who could write in
+            # `live` would have us adopt what they like, and who could write in `sandbox` would run
+            # in every job. Also for folders of an earlier release.
+            folder.mkdir(parents=True, exist_ok=True)
+            folder.chmod(0o700)
         live = config.state_dir / "live"
         self.clock = SteadyClock(
             config.state_dir / "clock.json",

@@ -111,7 +111,7 @@ def make(
     """
     _check_words(name, scope, brought)
     ak, sk = brought or _new_pair(account.pk, key)
-    with writing():
+    with writing(is_durable=True):
         there = AccessKey.objects.filter(pk=ak).first()
         if there is not None and not _is_same(there, account, sk):
             raise Conflict(f"there is already an access key {ak}", field="ak")
@@ -191,7 +191,7 @@ def listed(account: Account) -> list[dict[str, Any]]:
 def rotate(account: Account, ak: str, *, overlap_s: float, key: str = "") -> dict[str, Any]:
     """A new secret; the old one goes at once, or is good for `overlap_s` more."""
     sk = _derived("rotated", ak, key) if key else secrets.token_hex(_SK_BYTES)
-    with writing():
+    with writing(is_durable=True):
         row = _row(account, ak)
         if row.revoked_at is not None:
             raise Conflict(f"the access key {ak} is revoked", field="ak", hint="make a new one")
@@ -208,7 +208,7 @@ def rotate(account: Account, ak: str, *, overlap_s: float, key: str = "") -> dic
 
 def revoke(account: Account, ak: str, by: str, reason: str) -> None:
     """Repeating it changes nothing: the first reason stays."""
-    with writing():
+    with writing(is_durable=True):
         row = _row(account, ak)
         if row.revoked_at is None:
             _end(AccessKey.objects.filter(pk=row.pk), by, reason)
@@ -216,7 +216,7 @@ def revoke(account: Account, ak: str, by: str, reason: str) -> None:
 
 
 def revoke_all(account: Account, by: str, reason: str) -> int:
-    with writing():
+    with writing(is_durable=True):
         good = AccessKey.objects.filter(account=account, revoked_at=None)
         ended = _end(good, by, reason)
         credentials.look_again(account.pk)

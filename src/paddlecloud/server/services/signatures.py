@@ -152,7 +152,7 @@ def _spend(proven: Proven) -> None:
     # A copy of a signature dated ahead is good for longer than one dated now.
     row = SeenNonce(digest=digest, good_until=proven.good_until_s + 1)
     try:
-        with writing():
+        with writing(is_durable=True):
             row.save(force_insert=True)
             _remembered += 1
             if _remembered % _SWEEP_EVERY == 1:
@@ -205,7 +205,7 @@ def _note_use(ak: str, known: Known) -> None:
     if (known.last_used_at or 0.0) >= now - authentication.USE_NOTED_EVERY_S:
         return
     try:
-        with writing():
+        with writing(is_durable=True):
             AccessKey.objects.filter(pk=ak).update(last_used_at=now)
     except Exception as error:  # a full disk must not keep anybody out
         log.warning("the use of an access key was not noted: %s", error)

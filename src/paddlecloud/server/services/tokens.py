@@ -20,7 +20,7 @@ _SHOWN = 8
 
 
 def _keep(token: str, account_id: int, *, job_id: str | None, expires_at: float | None) -> None:
-    with writing():
+    with writing(is_durable=True):
         row = ApiToken(
             digest=token_digest(token),
             account_id=account_id,
