@@ -35,6 +35,16 @@ PURE_PARTS = {
 IMPURE_CALLS = {"open", "print", "input", "breakpoint", "exec", "eval", "__import__"}
 CLOCK_READINGS = {"now", "utcnow", "today"}
 
+# What runs on the platform's side; clients have nobody to compare clocks with.
+PLATFORM_PACKAGES = ("pfs", "kube", "engines", "controller", "server")
+WALL_CLOCKS = set(
+    """
+    time.time time.time_ns datetime.now datetime.utcnow datetime.today date.today timezone.now
+    datetime.datetime.now datetime.datetime.utcnow datetime.datetime.today datetime.date.today
+    time.CLOCK_REALTIME
+    """.split()
+)
+
 PORTABLE_PACKAGES = ("core", "forms", "wire", "sdk", "cli")
 LINUX_ONLY_MODULES = set("crypt fcntl grp posix pty pwd resource spwd syslog termios tty".split())
 
@@ -69,6 +79,18 @@ def pure_packages_do_nothing_impure(tree: SourceTree) -> Iterator[str]:
                         f"{module.shown}:{call.lineno}: {owner}.{function.attr}() reads the "
                         "clock; take `now` as an argument"
                     )
+
+
+def the_wall_clock_is_read_in_one_place(tree: SourceTree) -> Iterator[str]:
+    for module in tree.in_packages(*PLATFORM_PACKAGES):
+        if module.shown.endswith("/models.py") or "/migrations/" in module.shown:
+            continue  # Django fills in when a row was made
+        for node in ast.walk(module.syntax):
+            if isinstance(node, ast.Attribute) and ast.unparse(node) in WALL_CLOCKS:
+                yield (
+                    f"{module.shown}:{node.lineno}: {ast.unparse(node)} reads the wall clock; "
+                    f"call {PACKAGE}.clock.now, which tests can set"
+                )
 
 
 def _calls(module: Module) -> Iterator[ast.Call]:

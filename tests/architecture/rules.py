@@ -12,6 +12,7 @@ RULES: tuple[Rule, ...] = (
     purity.pure_packages_import_pure_modules,
     purity.pure_packages_do_nothing_impure,
     purity.the_client_imports_everywhere,
+    purity.the_wall_clock_is_read_in_one_place,
     shape.files_are_short,
     shape.names_say_something,
     shape.modules_open_with_a_docstring,

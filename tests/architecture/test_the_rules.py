@@ -99,6 +99,14 @@ CASES: list[tuple[Rule, str, str, str]] = [
             ("from datetime import date\n\nt = date.today()", "reads the clock"),
         ]
     ),
+    *(
+        (purity.the_wall_clock_is_read_in_one_place, f"{PACKAGE}/{file}", DOC + code, "wall clock")
+        for file, code in [
+            ("server/a.py", "import time\n\nnow = time.time()"),
+            ("engines/local/a.py", "import time\n\nclock = time.time"),
+            ("pfs/a.py", "import datetime\n\nt = datetime.datetime.now(datetime.UTC)"),
+        ]
+    ),
     (purity.the_client_imports_everywhere, f"{PACKAGE}/cli/a.py", DOC + "import fcntl", "fcntl"),
     (purity.the_client_imports_everywhere, f"{PACKAGE}/sdk/a.py", DOC + "import pwd", "pwd"),
     (shape.files_are_short, f"{PACKAGE}/core/a.py", DOC + "x = 1\n" * 600, "601 lines"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import sqlite3
 
 import pytest
 
@@ -225,6 +227,19 @@ def test_slows_down_guessing_per_account_and_says_when_to_return(server: Running
     # Even the right password waits, else the limit would tell which guess was right.
     right = {"username": "guessed", "password": "right password 1"}
     assert server.anonymous.post("/api-token-auth/", right).status == 429
+
+
+def test_a_clock_that_was_set_back_locks_nobody_out(server: Running) -> None:
+    server.account("early", password="right password 1")
+    wrong, right = ({"username": "early", "password": p} for p in ("wrong", "right password 1"))
+    for _ in range(7):
+        server.anonymous.post("/api-token-auth/", wrong)
+    assert server.anonymous.post("/api-token-auth/", right).status == 429
+    # As if all that was counted a day later than now.
+    with contextlib.closing(sqlite3.connect(server.state / "server.db", timeout=30)) as rows:
+        rows.execute("update accounts_failedlogins set last_at = last_at + 86400")
+        rows.commit()
+    assert server.anonymous.post("/api-token-auth/", right).status == 200
 
 
 def test_a_token_can_expire(server: Running) -> None:

@@ -192,7 +192,7 @@ def test_a_key_whose_secret_cannot_be_read_is_refused_until_it_is_rotated(
     server = make_server().start()
     key = signer(server.admin)
     server.stop()
-    (server.state / "secrets" / "access-keys").write_text("another")
+    (server.state / "secrets" / "access-keys").write_text("another" * 8)
     server.start()
     key.port = server.port
     answer = key.complete("GET", WHOAMI)

@@ -8,9 +8,9 @@ somebody else's. Called by `operator` with one plan at a time per job.
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable, Iterable
 
+from paddlecloud import clock
 from paddlecloud.controller import holding, podgroups
 from paddlecloud.controller.identity import Identity, Json, is_owned_by
 from paddlecloud.controller.plans import PODS, Action, Create, Delete, End, Nudge, Replace
@@ -124,7 +124,7 @@ class Actor:
                 raise
 
     def _nudge(self, who: Identity, name: str, uid: str) -> None:
-        note = {NUDGED_ANNOTATION: repr(time.time())}
+        note = {NUDGED_ANNOTATION: repr(clock.now())}
         change = {"metadata": {"uid": uid, "annotations": note}}
         try:
             self._learn(

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from paddlecloud import clock
 from paddlecloud.controller.allotments import (
     REFUSED,
     SUSPENDED,
@@ -73,7 +74,7 @@ class Admission:
         jobs: Jobs,
         pods: Callable[[], Iterable[Json]],
         wake: Wake,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = clock.now,
         leads: Callable[[], bool] = lambda: True,
         tell_groups: Callable[[], None] = lambda: None,
     ) -> None:

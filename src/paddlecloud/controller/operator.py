@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from paddlecloud import clock
 from paddlecloud.controller import families, holding, in_front, resource_groups, restless, statuses
 from paddlecloud.controller.acting import Actor, NameTaken
 from paddlecloud.controller.admission import Admission
@@ -71,7 +72,7 @@ class Operator:
         client: Client,
         settings: Settings | None = None,
         lease: Lease | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = clock.now,
     ) -> None:
         self._client = client
         self._settings = settings or Settings()

@@ -8,6 +8,7 @@ event of one run is told once. Used by the embedded engine and the one for Kuber
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 import time
@@ -17,6 +18,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
+from paddlecloud import clock
 from paddlecloud.core.actions import Event
 from paddlecloud.core.status_json import (
     event_from_json,
@@ -53,6 +55,11 @@ class ChangeLog:
     def __init__(self, path: Path, schema: str) -> None:
         self.lock = threading.Lock()
         self._told = threading.Condition()
+        # It holds the environments of jobs. Ours alone from the first byte, whatever the umask;
+        # SQLite's side files take the same mode.
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        os.fchmod(fd, 0o600)
+        os.close(fd)
         self.db = sqlite3.connect(
             path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
@@ -85,7 +92,7 @@ class ChangeLog:
         self.db.execute(
             "insert into changes (job_id, run, at, status, replicas, granted)"
             " values (?, ?, ?, ?, ?, ?)",
-            (job_id, run, time.time(), status_text, replicas_text, granted),
+            (job_id, run, clock.now(), status_text, replicas_text, granted),
         )
 
     def tell_events(self, job_id: str, run: int, events: Sequence[Event]) -> int:
@@ -96,7 +103,7 @@ class ChangeLog:
             count += self.db.execute(
                 "insert or ignore into changes (job_id, run, at, event, told)"
                 " values (?, ?, ?, ?, ?)",
-                (job_id, run, time.time(), body, body),
+                (job_id, run, clock.now(), body, body),
             ).rowcount
         return count
 

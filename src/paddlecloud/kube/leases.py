@@ -20,6 +20,7 @@ import threading
 import time
 from dataclasses import dataclass
 
+from paddlecloud import clock
 from paddlecloud.kube.client import Client, Json, collection, member
 from paddlecloud.kube.refusals import Refused
 
@@ -131,7 +132,8 @@ class Lease:
         return now - self._seen[1] > wait_s
 
     def _taken(self, found: Json) -> Json:
-        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        read = datetime.datetime.fromtimestamp(clock.now(), datetime.UTC)
+        now = read.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         before = found["spec"]
         is_ours = before.get("holderIdentity") == self._identity
         return {

@@ -8,9 +8,9 @@ must be what they were. Only then does the index learn.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 
+from paddlecloud import clock
 from paddlecloud.core.errors import Conflict
 from paddlecloud.pfs import syscalls
 from paddlecloud.pfs.index import Index, Known
@@ -41,7 +41,7 @@ class Digests:
             known = None if is_fresh else self.index.get(facts)
             if known is not None:
                 return facts, known
-            looked_at_ns = time.time_ns()
+            looked_at_ns = clock.now_ns()
             times = self.times_of(facts)
             if times.mapped_writes_show:
                 syscalls.write_out(fd)

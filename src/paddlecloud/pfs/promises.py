@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from paddlecloud import clock
 from paddlecloud.core.errors import Unavailable
 from paddlecloud.pfs import syscalls
 
@@ -175,7 +176,7 @@ def _tick_ns(fd: int) -> int:
             last = now
     if not changes:
         return _NEVER_NS
-    skew_ns = abs(time.time_ns() - last)  # the storage may have a clock of its own
+    skew_ns = abs(clock.now_ns() - last)  # the storage may have a clock of its own
     return 2 * max(changes) + skew_ns
 
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from paddlecloud import clock
 from paddlecloud.core.errors import Conflict, InvalidInput, NotFound
 from paddlecloud.pfs import publishing, syscalls
 from paddlecloud.pfs.copying import copy_bytes
@@ -218,7 +218,7 @@ class Snapshots:
 
     def _sweep(self, folder: Path, unnamed_s: float) -> int:
         account_id = int(folder.name)
-        before_s = time.time() - unnamed_s
+        before_s = clock.now() - unnamed_s
         with self._lock(account_id):
             old = [path for path in _blobs(folder) if _is_older(path, before_s)]
             named_blobs = self._named(folder.name) if old else set()

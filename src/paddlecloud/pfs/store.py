@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
+from paddlecloud import clock
 from paddlecloud.core.errors import Conflict, InvalidInput, OutOfSpace
 from paddlecloud.localfs.trees import Totals
 from paddlecloud.pfs import changing, comparing, listing, promises
@@ -251,7 +252,7 @@ class Store:
 
     def _etag(self, facts: os.stat_result) -> str:
         text = f"{facts.st_ino:x}-{facts.st_size:x}-{facts.st_mtime_ns:x}-{facts.st_ctime_ns:x}"
-        if not self.digests.times_of(facts).tell_writes(facts.st_ctime_ns, time.time_ns()):
+        if not self.digests.times_of(facts).tell_writes(facts.st_ctime_ns, clock.now_ns()):
             # A change right now might not show in the times: nobody may continue on this one.
             text += f"-{secrets.token_hex(8)}"
         return f'"{text}"'

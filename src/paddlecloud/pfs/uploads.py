@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from paddlecloud import clock
 from paddlecloud.core.errors import Conflict, InvalidInput
 from paddlecloud.pfs import page_cache
 from paddlecloud.pfs.boots import boot_id
@@ -387,7 +388,7 @@ class Upload:
 
     def age_s(self) -> float:
         try:
-            return max(0.0, time.time() - self._file(".json").stat().st_mtime)
+            return max(0.0, clock.now() - self._file(".json").stat().st_mtime)
         except FileNotFoundError:
             return 0.0
 

@@ -17,6 +17,7 @@ import threading
 import time
 from dataclasses import dataclass
 
+from paddlecloud import clock
 from paddlecloud.core.errors import NotLoggedIn
 from paddlecloud.server.database import fetch, writing
 from paddlecloud.server.exchange import Request
@@ -177,7 +178,7 @@ def _by_token(token: str) -> Principal:
         " WHERE t.digest = %s",
         (proof,),
     )
-    now = time.time()
+    now = clock.now()
     if not rows or (rows[0][4] is not None and rows[0][4] <= now):
         raise NotLoggedIn("the token is unknown, expired or revoked", hint=_HINT)
     account_id, name, is_staff, job_id, expires_at, is_active, last_used_at = rows[0]

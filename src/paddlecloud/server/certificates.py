@@ -14,11 +14,11 @@ import shutil
 import ssl
 import subprocess
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from paddlecloud import clock
 from paddlecloud.core.errors import Conflict, InternalError, Unavailable
 from paddlecloud.server.database import rows_only
 from paddlecloud.server.secretfiles import secrets_dir, write_secret
@@ -130,7 +130,7 @@ def _is_good(path: Path, hosts: tuple[str, ...]) -> bool:
     if not path.exists():
         return False
     facts = _read(path)
-    if ssl.cert_time_to_seconds(facts["notAfter"]) < time.time() + _RENEW_BEFORE_S:
+    if ssl.cert_time_to_seconds(facts["notAfter"]) < clock.now() + _RENEW_BEFORE_S:
         return False
     return {_plain(value) for _, value in facts["subjectAltName"]} >= set(map(_plain, hosts))
 

@@ -8,6 +8,7 @@ waiting) and begin with BEGIN IMMEDIATE, never upgrading a read. Readers are nev
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 import time
@@ -138,15 +139,18 @@ _held = _Held()
 
 
 @contextmanager
-def writing() -> Iterator[None]:
+def writing(*, is_durable: bool = False) -> Iterator[None]:
     """A write transaction; nested calls join the outer one.
+
+    With `is_durable` not even a power cut takes it back once this returns (the outermost, if
+    nested). For what is promised to hold "from now on": revoked, rotated, disabled, spent.
 
     All writers of the platform wait for whoever is inside, so nothing but rows is touched there:
     no engine, no process, no tree of files, no comparison of what a user chose. `rows_only` marks
     such work; `after_commit` is the place for it.
     """
     if _held.depth:
-        with _transaction():
+        with _transaction(is_durable):
             yield
         return
     hooks: list[Callable[[], object]] = []
@@ -154,7 +158,7 @@ def writing() -> Iterator[None]:
         began_s, own_began_s = time.monotonic(), time.thread_time()
         _held.depth, _held.hooks = 1, hooks
         try:
-            with _transaction():
+            with _transaction(is_durable):
                 yield
         finally:
             _held.depth, _held.hooks = 0, []
@@ -164,16 +168,29 @@ def writing() -> Iterator[None]:
 
 
 @contextmanager
-def _transaction() -> Iterator[None]:
+def _transaction(is_durable: bool) -> Iterator[None]:
     from django.db import InterfaceError, OperationalError, connection, transaction
 
     try:
         with transaction.atomic():
+            if is_durable and connection.vendor == "sqlite":
+                after_commit(_sync_log)  # before all that is told of it, and outside of the lock
             yield
     except (InterfaceError, OperationalError):
         if not connection.in_atomic_block:
             forget_broken_connection()
         raise
+
+
+def _sync_log() -> None:
+    """What synchronous=FULL does after every commit: the log is what a restart reads."""
+    from django.db import connection
+
+    fd = os.open(f"{connection.settings_dict['NAME']}-wal", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def _look_at_time(held_s: float, own_s: float) -> None:

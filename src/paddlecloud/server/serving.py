@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import ssl
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -18,6 +17,7 @@ from typing import Any
 import uvicorn
 
 import paddlecloud
+from paddlecloud import clock
 from paddlecloud.core.errors import Conflict
 from paddlecloud.server import certificates, listeners, starting, supervision
 from paddlecloud.server.configuration import Configuration
@@ -86,7 +86,7 @@ class _Server(uvicorn.Server):
                     "pid": os.getpid(),
                     "supervisor_pid": supervision.read(self._run_file.parent).pid,
                     "port": self.servers[0].sockets[0].getsockname()[1],
-                    "start_time": time.time(),
+                    "start_time": clock.now(),
                     "endpoint": self._process.endpoint,
                     "version": paddlecloud.__version__,
                     "engine": self._process.engines.default.kind,

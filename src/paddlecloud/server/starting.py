@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from paddlecloud.core.errors import Conflict
-from paddlecloud.server import first_tables
+from paddlecloud.server import first_tables, secretfiles
 from paddlecloud.server.configuration import Configuration
 
 _LOCK_PATIENCE_S = 2.0
@@ -35,6 +35,7 @@ def make_directories(state_dir: Path) -> None:
 def hold_state(state_dir: Path) -> IO[str]:
     """The lock of this state directory; it is ours until the process ends."""
     make_directories(state_dir)
+    secretfiles.check_secrets(state_dir)
     lock = (state_dir / "run" / "server.lock").open("a+", encoding="ascii")
     if not _take(lock):
         lock.seek(0)

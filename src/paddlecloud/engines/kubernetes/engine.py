@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from paddlecloud import clock
 from paddlecloud.core.actions import Event, Severity, Status
 from paddlecloud.core.errors import Conflict, Fault, InvalidInput, Unavailable
 from paddlecloud.core.jobspec import JobSpec
@@ -237,7 +237,7 @@ class KubernetesEngine:
         self._queue.add(_GROUPS)
 
     def snapshot(self) -> Snapshot:
-        return self._survey.snapshot(self._groups, time.time())
+        return self._survey.snapshot(self._groups, clock.now())
 
     def explain(self, job_id: str) -> Explanation | None:
         return explain(self.snapshot(), job_id)
@@ -275,7 +275,7 @@ class KubernetesEngine:
             spec,
             int(number) if number.isdecimal() else 0,
             str(notes[ACCOUNT_ANNOTATION]),
-            seconds(body["metadata"].get("creationTimestamp")) or time.time(),
+            seconds(body["metadata"].get("creationTimestamp")) or clock.now(),
         )
 
     # --- hearing -----------------------------------------------------------------------------
@@ -389,7 +389,7 @@ class KubernetesEngine:
 
 
 def _ended(phase: Phase, reason: str) -> Status:
-    return Status(phase, reason, ended_at=time.time())
+    return Status(phase, reason, ended_at=clock.now())
 
 
 def _tenancy(client: Client, config: KubernetesConfig) -> Homes:

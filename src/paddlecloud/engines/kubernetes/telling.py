@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from paddlecloud import clock
 from paddlecloud.core.actions import Event, Status
 from paddlecloud.core.errors import InvalidInput
 from paddlecloud.core.phases import TERMINAL, Phase
@@ -34,7 +35,7 @@ _UNTENDED = "no operator has taken it up: is `paddlecloud controller` running?"
 def is_untended(body: Json) -> bool:
     """Nobody has written a status on the object although there was time."""
     made = seconds(body["metadata"].get("creationTimestamp")) or 0.0
-    return not body.get("status") and time.time() - made > _TENDED_WITHIN_S
+    return not body.get("status") and clock.now() - made > _TENDED_WITHIN_S
 
 
 class Teller:
@@ -131,7 +132,7 @@ class Teller:
         kind, namespace, name = entry.place
         words = f"its {kind} {namespace}/{name} was deleted from the cluster"
         pods = self._view.pods(entry.place, entry.uid)
-        seen = reading.read_vanished(status, before, pods, words, time.time())
+        seen = reading.read_vanished(status, before, pods, words, clock.now())
         if self._journal.save(entry, seen):
             self._ended(entry)
             self._again(entry.place, 0.0)  # another may have its name by now

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from paddlecloud.core.actions import Event, Grant, Severity, Status
 from paddlecloud.core.errors import Fault
@@ -78,6 +78,9 @@ class LocalEngine:
     def put(self, job: JobRun) -> None:
         # Usually there are none: only a store that was lost forgets a run that left something.
         placed = placed_before(job.spec, self._processes.intents(job.job_id, job.run))
+        # All times of a run are of one clock: what a set wall clock would do to its age and its
+        # limit must not happen.
+        job = replace(job, submitted_at=self._processes.clock.from_wall(job.submitted_at))
         if self._store.add(job, placed):
             self._queue.add(job.job_id if placed else _PLAN)
 
@@ -132,7 +135,7 @@ class LocalEngine:
         self._queue.add(_PLAN)
 
     def snapshot(self) -> Snapshot:
-        now = time.time()
+        now = self._processes.clock.now()
         return Snapshot(
             now=now,
             nodes=self._nodes(),
@@ -157,7 +160,7 @@ class LocalEngine:
     def _reconcile(self, job_id: str) -> None:
         before = self._store.live_run(job_id)
         try:
-            outcome = reconcile(job_id, self, self._processes, time.time())
+            outcome = reconcile(job_id, self, self._processes, self._processes.clock.now())
         except Exception:
             # One sick job must not stop the others; it is looked at again.
             log.exception("reconciling %s failed", job_id)
@@ -237,7 +240,7 @@ class LocalEngine:
         self._store.set_grant(job_id, grant, base, cards, Event("Admitted", words))
 
     def _preempt(self, record: RunRecord, grant: Grant) -> None:
-        noted = self._store.preempt(record.job.job_id, grant, time.time())
+        noted = self._store.preempt(record.job.job_id, grant, self._processes.clock.now())
         again = f" (preemption {noted.times})" if noted.times > 1 else ""
         words = f"{grant.reason}; it goes back to the queue with its age{again}"
         self._store.tell(record.job, Event("Preempted", words, Severity.WARNING))

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from paddlecloud.clock import SteadyClock
 from paddlecloud.core.observed import ReplicaKey
 from paddlecloud.engines.local import linux, remains
 from paddlecloud.engines.local.attempts import (
@@ -59,6 +60,7 @@ class Keeper:
         spawner: Spawner,
         cgroups: Cgroups,
         remover: Remover,
+        clock: SteadyClock,
         *,
         is_sandboxed: bool,
         has_gpus: bool,
@@ -70,10 +72,11 @@ class Keeper:
         self._spawner = spawner
         self._cgroups = cgroups
         self._remover = remover
+        self._clock = clock
         self._is_sandboxed = is_sandboxed
         self._has_gpus = has_gpus
         self._on_change = on_change
-        self.known = Remembered(self._jobs_dir)
+        self.known = Remembered(self._jobs_dir, clock)
         self._watcher = Watcher("replicas")
         self._stopper = Stopper(self._watcher)
         self.bounder = LogBounder(config, self._watcher, self.known.live)
@@ -106,7 +109,7 @@ class Keeper:
         os.close(os.open(self._marker(kept.key), os.O_CREAT | os.O_CLOEXEC, 0o600))
         os.makedirs(kept.dir.path)
         kept.group = self._cgroups.planned(kept.cookie)
-        intent = describe(launch, kept.cookie, linux.boot_id(), time.time())
+        intent = describe(launch, kept.cookie, linux.boot_id(), self._clock.now())
         intent["is_sandboxed"] = kept.is_sandboxed
         intent["cgroup_dirs"] = [str(path) for path in kept.group.dirs] if kept.group else []
         kept.dir.write_launch(intent)
@@ -271,7 +274,7 @@ class Keeper:
             termination_log=termination,
             out_of_memory_kills=kept.group.out_of_memory_kills() if kept.group else 0,
             memory_bytes=kept.memory_bytes,
-            seen_at=time.time(),
+            seen_at=self._clock.now(),
         )
         self._end(kept, judge(facts))
 
@@ -351,7 +354,7 @@ class Keeper:
         if is_of_this_boot:
             self._take_over(kept)
         else:
-            result = lost(directory.read_status())
+            result = lost(directory.read_status(), self._clock.now())
             self._watcher.after(0, lambda: self._end(kept, result))
         return True
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from paddlecloud.clock import SteadyClock
 from paddlecloud.core.errors import Unavailable
 from paddlecloud.core.observed import ReplicaKey, ReplicaObserved
 from paddlecloud.engines.local import inventory, linux
@@ -33,7 +34,18 @@ class Processes:
         """`on_change(job_id)` is called, from a thread of ours, after an attempt changed."""
         self._config = config
         self._jobs_dir = config.state_dir / "jobs"
-        self._jobs_dir.mkdir(parents=True, exist_ok=True)
+        for folder in (self._jobs_dir, *(config.state_dir / name for name in ("live", "sandbox"))):
+            # Sandboxes are shown what is theirs; nobody else has business here: who could write in
+            # `live` would have us adopt what they like, and who could write in `sandbox` would run
+            # in every job. Also for folders of an earlier release.
+            folder.mkdir(parents=True, exist_ok=True)
+            folder.chmod(0o700)
+        live = config.state_dir / "live"
+        self.clock = SteadyClock(
+            config.state_dir / "clock.json",
+            linux.boot_id(),
+            is_needed=lambda: live.is_dir() and any(live.iterdir()),
+        )
         shim_file = compile_shim(config.state_dir)
         library = place_library(config.state_dir)
         self._sandbox = sandbox = Sandbox(config, shim_file, library)
@@ -52,9 +64,12 @@ class Processes:
         self._remover = Remover(config.state_dir)
         self._keeper = Keeper(
             config,
-            Spawner(config, shim_file, library, sandbox if self._is_sandboxed else None),
+            Spawner(
+                config, shim_file, library, sandbox if self._is_sandboxed else None, self.clock
+            ),
             self._cgroups,
             self._remover,
+            self.clock,
             is_sandboxed=self._is_sandboxed,
             has_gpus=inventory.count_gpus(config) > 0,
             on_change=on_change,

@@ -8,9 +8,9 @@ of such runs only so many are remembered. It never starts, ends or judges anythi
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 
+from paddlecloud.clock import SteadyClock
 from paddlecloud.core.errors import Conflict
 from paddlecloud.core.observed import ReplicaKey, ReplicaState
 from paddlecloud.engines.local.attempts import Result, Status, attempts_of_run
@@ -19,16 +19,17 @@ from paddlecloud.engines.local.kept import Kept
 _RUNS_REMEMBERED = 512
 
 
-def lost(status: Status) -> Result:
+def lost(status: Status, now: float) -> Result:
     """How an attempt ended of which nobody knows how it ended."""
-    return Result(ReplicaState.LOST, status.started_at, time.time(), None)
+    return Result(ReplicaState.LOST, status.started_at, now, None)
 
 
 class Remembered:
     """Thread safe."""
 
-    def __init__(self, jobs_dir: Path) -> None:
+    def __init__(self, jobs_dir: Path, clock: SteadyClock) -> None:
         self._jobs_dir = jobs_dir
+        self._clock = clock
         self._lock = threading.RLock()
         self._runs: dict[tuple[str, int], dict[ReplicaKey, Kept]] = {}
         self._live: dict[ReplicaKey, Kept] = {}
@@ -59,7 +60,7 @@ class Remembered:
                 if launch is not None:
                     known[key] = Kept.from_disk(key, directory, launch)
                     if known[key].result is None:  # a power cut took its result
-                        known[key].result = lost(directory.read_status())
+                        known[key].result = lost(directory.read_status(), self._clock.now())
             self._forget_the_oldest()
         return known
 

@@ -81,13 +81,18 @@ class Plan:
 
     def __init__(self, data: bytes) -> None:
         fields = data.split(b"\0")
-        flags, uid, data_limit, entrances = fields[:4]
+        flags, uid, data_limit, machine_started_at, entrances = fields[:5]
         self.subreaper = FLAG_SUBREAPER in flags
         self.uid = int(uid) if uid else None
         self.data_limit_bytes = int(data_limit)
+        self.machine_started_at = float(machine_started_at)
         self.entrances = [int(fd) for fd in entrances.split()]
-        self.workdir, self.entry = fields[4:6]
-        self.env = dict(pair.split(b"=", 1) for pair in fields[6:] if pair)
+        self.workdir, self.entry = fields[5:7]
+        self.env = dict(pair.split(b"=", 1) for pair in fields[7:] if pair)
+
+    def now(self) -> float:
+        """The platform's steady clock: setting the machine's makes no job older or younger."""
+        return self.machine_started_at + time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Kernel:
@@ -278,7 +283,8 @@ class Relay:
 class Watch:
     """Waits for the program and everything it left, and passes signals on."""
 
-    def __init__(self, program: int, relay: "Relay | None") -> None:
+    def __init__(self, plan: Plan, program: int, relay: "Relay | None") -> None:
+        self.plan = plan
         self.program = program
         self.relay = relay
         self.has_namespace = relay is not None
@@ -308,7 +314,7 @@ class Watch:
                 self.has_ended = True
                 if self.relay is not None:
                     self.relay.copy()  # whoever hears of the end reads the log next
-                record("ended", status, time.time())
+                record("ended", status, self.plan.now())
 
     def group_is_alive(self) -> bool:
         """`sh` may die of TERM while the program it started still saves its work."""
@@ -344,7 +350,7 @@ def main() -> None:
     # root. Not later: from the fork on there is somebody to keep out.
     kernel.prctl(PR_SET_DUMPABLE, 0)
     relay = None if plan.subreaper else Relay()
-    record("ready", time.time())
+    record("ready", plan.now())
     failure, failure_end = posix.pipe2(posix.O_CLOEXEC)  # type: ignore[attr-defined,unused-ignore]
     program = posix.fork()
     if program == 0:
@@ -358,8 +364,8 @@ def main() -> None:
     if reason:
         record("startfail", reason.decode("utf-8", "replace").replace("\n", " "))
     else:
-        record("started", time.time())
-    watch = Watch(program, relay)
+        record("started", plan.now())
+    watch = Watch(plan, program, relay)
     watch.until_all_is_over()
     posix._exit(0)
 

@@ -21,6 +21,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from paddlecloud.clock import SteadyClock
 from paddlecloud.engines.local import shim
 from paddlecloud.engines.local.attempts import AttemptDir
 from paddlecloud.engines.local.config import LocalConfig
@@ -96,13 +97,15 @@ def encode_plan(
     flags: bytes,
     uid: int | None,
     data_limit_bytes: int,
+    machine_started_at: float,
     entrances: Iterable[int],
     workdir: str,
     entry: str,
 ) -> bytes:
     """All of the plan but the environment, in the order `shim.Plan` reads."""
     user = "" if uid is None else str(uid)
-    words = (user, str(data_limit_bytes), " ".join(map(str, entrances)), workdir, entry)
+    numbers = (str(data_limit_bytes), repr(machine_started_at), " ".join(map(str, entrances)))
+    words = (user, *numbers, workdir, entry)
     return b"\0".join((flags, *(os.fsencode(word) for word in words)))
 
 
@@ -164,12 +167,18 @@ class Spawner:
     """Knows how this machine starts replicas. `sandbox` None: plain processes."""
 
     def __init__(
-        self, config: LocalConfig, shim_file: Path, library: Path, sandbox: Sandbox | None
+        self,
+        config: LocalConfig,
+        shim_file: Path,
+        library: Path,
+        sandbox: Sandbox | None,
+        clock: SteadyClock,
     ) -> None:
         self._config = config
         self._shim_file = shim_file
         self._library = library
         self._sandbox = sandbox
+        self._clock = clock
 
     # --- where things are ---------------------------------------------------------------------
 
@@ -294,7 +303,13 @@ class Spawner:
             doors = {next(numbers): _opened(stack, path, os.O_WRONLY) for path in entrances}
             fds |= doors
             plan = encode_plan(
-                flags, launch.uid, data_limit_bytes, doors, view.workdir, launch.entry
+                flags,
+                launch.uid,
+                data_limit_bytes,
+                self._clock.started_at,
+                doors,
+                view.workdir,
+                launch.entry,
             )
             fds[shim.PLAN_FD] = _memory_file(stack, "plan", plan + b"\0" + encode_env(env))
             shim_fd, fds[shim.PLATFORM_FD] = _socket_pair(stack, ours)

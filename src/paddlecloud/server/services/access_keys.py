@@ -12,13 +12,13 @@ import hmac
 import logging
 import re
 import secrets
-import time
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from django.conf import settings
 
+from paddlecloud import clock
 from paddlecloud.core.errors import Conflict, Fault, InvalidInput, NotFound
 from paddlecloud.server import sealing
 from paddlecloud.server.accounts.models import AccessKey, Account
@@ -79,7 +79,7 @@ def look_up(ak: str) -> Known | None:
     if not rows:
         return None
     row = rows[0]
-    kept = [row[5]] + ([row[6]] if row[6] and row[7] > time.time() else [])
+    kept = [row[5]] + ([row[6]] if row[6] and row[7] > clock.now() else [])
     opened = tuple(secret for text in kept if (secret := _opened(ak, text)))
     return Known(row[0], row[1], bool(row[2]), bool(row[3]), row[4], opened, row[8], row[9])
 
@@ -111,7 +111,7 @@ def make(
     """
     _check_words(name, scope, brought)
     ak, sk = brought or _new_pair(account.pk, key)
-    with writing():
+    with writing(is_durable=True):
         there = AccessKey.objects.filter(pk=ak).first()
         if there is not None and not _is_same(there, account, sk):
             raise Conflict(f"there is already an access key {ak}", field="ak")
@@ -170,7 +170,7 @@ def _check_words(name: str, scope: str, brought: tuple[str, str] | None) -> None
 
 def listed(account: Account) -> list[dict[str, Any]]:
     """Newest first, revoked ones too; nothing secret."""
-    now = time.time()
+    now = clock.now()
     rows = AccessKey.objects.filter(account=account).order_by("-created_at", "ak")
     return [
         {
@@ -191,12 +191,12 @@ def listed(account: Account) -> list[dict[str, Any]]:
 def rotate(account: Account, ak: str, *, overlap_s: float, key: str = "") -> dict[str, Any]:
     """A new secret; the old one goes at once, or is good for `overlap_s` more."""
     sk = _derived("rotated", ak, key) if key else secrets.token_hex(_SK_BYTES)
-    with writing():
+    with writing(is_durable=True):
         row = _row(account, ak)
         if row.revoked_at is not None:
             raise Conflict(f"the access key {ak} is revoked", field="ak", hint="make a new one")
         if _opened(ak, row.sealed) != sk:  # else: asked a second time
-            now = time.time()
+            now = clock.now()
             row.previous = row.sealed if overlap_s else ""
             row.previous_until = now + overlap_s if overlap_s else 0.0
             row.sealed = sealing.seal(_master(), sk, _about(ak))
@@ -208,7 +208,7 @@ def rotate(account: Account, ak: str, *, overlap_s: float, key: str = "") -> dic
 
 def revoke(account: Account, ak: str, by: str, reason: str) -> None:
     """Repeating it changes nothing: the first reason stays."""
-    with writing():
+    with writing(is_durable=True):
         row = _row(account, ak)
         if row.revoked_at is None:
             _end(AccessKey.objects.filter(pk=row.pk), by, reason)
@@ -216,7 +216,7 @@ def revoke(account: Account, ak: str, by: str, reason: str) -> None:
 
 
 def revoke_all(account: Account, by: str, reason: str) -> int:
-    with writing():
+    with writing(is_durable=True):
         good = AccessKey.objects.filter(account=account, revoked_at=None)
         ended = _end(good, by, reason)
         credentials.look_again(account.pk)
@@ -226,7 +226,7 @@ def revoke_all(account: Account, by: str, reason: str) -> int:
 def _end(rows: Any, by: str, reason: str) -> int:
     # The secret is forgotten but for the current one: its holder may be told what happened.
     return int(
-        rows.update(revoked_at=time.time(), reason=credentials.words(by, reason), previous="")
+        rows.update(revoked_at=clock.now(), reason=credentials.words(by, reason), previous="")
     )
 
 

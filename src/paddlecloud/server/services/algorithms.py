@@ -8,11 +8,11 @@ as they are, and is refused while one of them is live.
 from __future__ import annotations
 
 import os
-import time
 from typing import Any
 
 from django.db import IntegrityError
 
+from paddlecloud import clock
 from paddlecloud.core.errors import Conflict, Fault, InvalidInput, NotFound
 from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.core.names import ALGORITHM_ID_BYTES, is_algorithm_id, new_algorithm_id
@@ -125,7 +125,7 @@ def create(caller: Principal, body: dict[str, Any]) -> dict[str, Any]:
             name=name,
             group=group,
             remark=remark,
-            created_at=time.time(),
+            created_at=clock.now(),
         )
         if Algorithm.objects.filter(account_id=caller.account_id, name=name).exists():
             raise _taken(name)

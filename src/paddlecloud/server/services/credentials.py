@@ -7,12 +7,12 @@ open (followed logs, waits) are asked again who they are. Jobs are not credentia
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 
+from paddlecloud import clock
 from paddlecloud.core.errors import Conflict, Fault, InvalidInput, NotAllowed, NotFound
 from paddlecloud.server import authentication, certificates
 from paddlecloud.server.accounts.models import Account, ApiToken, ClientCertificate, FailedLogins
@@ -61,7 +61,7 @@ def check_may_disable(account: Account) -> None:
 
 def disable(name: str, *, by: str, is_killing: bool) -> dict[str, Any]:
     """Nothing of the account is a login any more; its jobs go on unless they are to be killed."""
-    with writing():
+    with writing(is_durable=True):
         account = accounts.find(name)
         if account.is_active:
             check_may_disable(account)
@@ -75,7 +75,7 @@ def disable(name: str, *, by: str, is_killing: bool) -> dict[str, Any]:
 
 
 def enable(name: str) -> dict[str, Any]:
-    with writing():
+    with writing(is_durable=True):
         account = accounts.find(name)
         Account.objects.filter(pk=account.pk).update(is_active=True)
         _forgive(name)
@@ -101,7 +101,7 @@ def set_password(account: Account, password: str) -> None:
         raise InvalidInput(faults=[Fault("password", " ".join(error.messages))]) from None
     rows_only("hashing a password")
     account.set_password(password)
-    with writing():
+    with writing(is_durable=True):
         account.save(update_fields=["password"])
         _forgive(account.username)
         look_again(account.pk)
@@ -131,7 +131,7 @@ def list_tokens(account: Account, presented: str) -> list[dict[str, Any]]:
 
 
 def revoke_token(account: Account, token_id: int) -> None:
-    with writing():
+    with writing(is_durable=True):
         rows = ApiToken.objects.filter(account=account, scope=ApiToken.USER, pk=token_id)
         if not rows.delete()[0]:
             raise NotFound(
@@ -144,13 +144,13 @@ def revoke_token(account: Account, token_id: int) -> None:
 
 def revoke_all(account: Account, by: str, reason: str) -> tuple[int, int]:
     """(tokens, certificates) that were good until now."""
-    with writing():
+    with writing(is_durable=True):
         rows = ApiToken.objects.filter(account=account, scope=ApiToken.USER)
         tokens = int(rows.delete()[0])
         good = ClientCertificate.objects.filter(
-            account=account, revoked_at=None, expires_at__gt=time.time()
+            account=account, revoked_at=None, expires_at__gt=clock.now()
         )
-        certs = good.update(revoked_at=time.time(), reason=words(by, reason))
+        certs = good.update(revoked_at=clock.now(), reason=words(by, reason))
         look_again(account.pk)
     return tokens, certs
 
@@ -161,7 +161,7 @@ def revoke_all(account: Account, by: str, reason: str) -> tuple[int, int]:
 def make_certificate(account: Account) -> dict[str, Any]:
     """A new pair; the key is given once and not kept, the serial number is."""
     made = certificates.account_certificate(here().state_dir, account.username, account.pk)
-    with writing():
+    with writing(is_durable=True):
         ClientCertificate.objects.create(
             serial=made.serial, account=account, expires_at=made.expires_at
         )
@@ -189,7 +189,7 @@ def list_certificates(account: Account) -> list[dict[str, Any]]:
 
 def revoke_certificate(account: Account, serial: str, by: str, reason: str) -> None:
     """Repeating it changes nothing: the first reason stays."""
-    with writing():
+    with writing(is_durable=True):
         rows = ClientCertificate.objects.filter(account=account, serial=_plain(serial))
         if not rows.exists():
             raise NotFound(
@@ -197,7 +197,7 @@ def revoke_certificate(account: Account, serial: str, by: str, reason: str) -> N
                 field="cert",
                 hint=f"paddlecloud account cert {account.username} --list",
             )
-        rows.filter(revoked_at=None).update(revoked_at=time.time(), reason=words(by, reason))
+        rows.filter(revoked_at=None).update(revoked_at=clock.now(), reason=words(by, reason))
         look_again(account.pk)
 
 

@@ -5,10 +5,10 @@ The engine gets a bounded time; when it does not answer, `explain` still says wh
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
+from paddlecloud import clock
 from paddlecloud.core import jobspec
 from paddlecloud.core.errors import Unavailable
 from paddlecloud.core.jobspec import JobSpec, Role
@@ -80,6 +80,6 @@ def dry_run(caller: Principal, body: dict[str, Any]) -> dict[str, Any]:
 
 def _try(snapshot: Snapshot, caller: Principal, spec: JobSpec) -> tuple[int, str]:
     """(trainers granted now, the planner's sentence) if the job were submitted this moment."""
-    view = JobView(_CANDIDATE, spec, caller.account_id, caller.name, time.time())
+    view = JobView(_CANDIDATE, spec, caller.account_id, caller.name, clock.now())
     grant = plan(replace(snapshot, jobs=(*snapshot.jobs, view))).grants[_CANDIDATE]
     return grant.trainers, grant.reason

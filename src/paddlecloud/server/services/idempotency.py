@@ -8,11 +8,11 @@ request is refused. Keys belong to an account and are forgotten after a week.
 from __future__ import annotations
 
 import hmac
-import time
 from dataclasses import dataclass
 
 from django.conf import settings
 
+from paddlecloud import clock
 from paddlecloud.core.errors import Conflict, InvalidInput
 from paddlecloud.server.exchange import Request
 from paddlecloud.server.jobs.models import IdempotencyKey
@@ -78,7 +78,7 @@ def keep(request: Request, status: int, response: bytes = b"", job_id: str = "")
     key = key_of(request)
     if not key:
         return
-    now = time.time()
+    now = clock.now()
     IdempotencyKey.objects.create(
         account_id=request.caller.account_id,
         key=key,

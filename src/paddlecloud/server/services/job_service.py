@@ -7,13 +7,13 @@ is submitted with the files that wait for it (`pending_files`), laid out as the 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 
+from paddlecloud import clock
 from paddlecloud.core.errors import CannotFit, Fault, InvalidInput, NotFound, PaddleCloudError
 from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.forms import config_ini, rest_v1
@@ -126,7 +126,7 @@ def _kills(rows: Sequence[tuple[Any, ...]]) -> dict[str, str]:
 def _row(row: tuple[Any, ...], kill: str | None) -> dict[str, Any]:
     spec = msgspec.json.decode(row[8])
     notes = spec.get("annotations", {})
-    used_s = int((row[6] or time.time()) - row[5]) if row[5] else 0
+    used_s = int((row[6] or clock.now()) - row[5]) if row[5] else 0
     return {
         "jobId": row[0],
         "jobName": name_of(notes, row[1]),

@@ -7,10 +7,9 @@ count but not the address's. Wrong signatures are counted the same way (`signatu
 
 from __future__ import annotations
 
-import time
-
 from django.contrib.auth.hashers import make_password
 
+from paddlecloud import clock
 from paddlecloud.core.errors import NotLoggedIn, RateLimited
 from paddlecloud.server.accounts.models import Account, FailedLogins
 from paddlecloud.server.authentication import Principal
@@ -37,9 +36,10 @@ def _delay_s(rules: Logins, count: int, free: int) -> float:
 
 def refuse_if_too_soon(subjects: dict[str, int], what: str = "wrong passwords") -> None:
     rules = here().configuration.logins
-    now = time.time()
+    now = clock.now()
     for row in FailedLogins.objects.filter(subject__in=subjects):
-        if now - row.last_at > rules.forget_after_s:
+        # One in the future was counted before the clock was set back: nobody waits for that.
+        if not 0 <= now - row.last_at <= rules.forget_after_s:
             continue
         left_s = row.last_at + _delay_s(rules, row.count, subjects[row.subject]) - now
         if left_s > 0:
@@ -50,7 +50,7 @@ def refuse_if_too_soon(subjects: dict[str, int], what: str = "wrong passwords") 
 
 def count_failure(subjects: dict[str, int]) -> None:
     rules = here().configuration.logins
-    now = time.time()
+    now = clock.now()
     with writing():
         FailedLogins.objects.filter(last_at__lt=now - rules.forget_after_s).delete()
         for subject in subjects:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from paddlecloud import clock
 from paddlecloud.core import jobspec
 from paddlecloud.core.actions import Failure, Status
 from paddlecloud.core.observed import ReplicaState
@@ -171,7 +171,7 @@ def _write_status(job: Job, change: Change, status: Status) -> bool:
         "ended_at": status.ended_at,
     }
     if status.phase in TERMINAL and status.ended_at is None:
-        facts["ended_at"] = time.time()
+        facts["ended_at"] = clock.now()
     terminal = [phase.value for phase in TERMINAL]
     written = (
         Run.objects.filter(job_id=job.id, run=change.run)
@@ -240,7 +240,7 @@ def _none_running(counts: str) -> str:
 def record_end(job: Job, phase: Phase, reason: str) -> None:
     """The server itself ends a run the engine never got (its folder could not be filled), or of
     which it has lost all trace."""
-    now = time.time()
+    now = clock.now()
     with writing():
         if not Job.objects.filter(pk=job.id, run=job.run, live=True).exists():
             return  # somebody was quicker

@@ -7,10 +7,10 @@ attempt each, so the feeder may tell the engine as often as it likes.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
+from paddlecloud import clock
 from paddlecloud.core.errors import Conflict, InvalidInput
 from paddlecloud.core.jobspec import Role
 from paddlecloud.core.observed import Move
@@ -76,7 +76,7 @@ def _found(job: Job, asked: Sequence[tuple[str, str]]) -> list[list[Any]]:
         raise Conflict(f"{job.name} is {job.phase}: it has no replicas yet")
     prefixes = (f"{job.id}-", f"{job.name}-", f"{_title(job)}-")
     faults, taken, rows = FaultList(), set(), []
-    now = time.time()
+    now = clock.now()
     for name, host in asked:
         if len(faults) >= _SHOWN:
             break  # enough to see what is wrong; all are looked at again with the next try

@@ -5,9 +5,9 @@ An order is a row first; the feeder tells the engine. Repeating one changes noth
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
+from paddlecloud import clock
 from paddlecloud.core import jobspec
 from paddlecloud.core.errors import Conflict, NotFound
 from paddlecloud.core.phases import Phase
@@ -45,7 +45,7 @@ def cancel(job_id: str, by: str, reason: str = "") -> None:
             return
         words = reason.strip()[:_MAX_REASON] or f"killed by {by}"
         _order(job, cancel_asked=words)
-        new_jobs.note(job, "KillAsked", words, time.time())
+        new_jobs.note(job, "KillAsked", words, clock.now())
 
 
 def delete(job_id: str, by: str) -> None:
@@ -102,7 +102,7 @@ def _next_run(job_id: str, by: str) -> Job:
         # Its folder may have been put aside for a later job of the same name.
         folder = locating.job_folder(job.cluster, job.account.username, job.name)
         package = locating.text(folder)
-    now = time.time()
+    now = clock.now()
     facts = {
         "run": job.run + 1,
         "phase": Phase.SUBMITTED.value,

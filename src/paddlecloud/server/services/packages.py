@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paddlecloud import clock
 from paddlecloud.core.errors import InvalidInput, NotFound, TooLarge
 from paddlecloud.pfs.diskstore import Tree
 from paddlecloud.server.database import forget_broken_connection
@@ -137,13 +138,13 @@ def forget_if_unused(account_id: int, digest: str) -> None:
     """A job is gone: its package too, unless another job or a submit about to come needs it."""
     if not digest or Job.objects.filter(account_id=account_id, package_digest=digest).exists():
         return
-    _forget(account_id, digest, time.time() - _KEEP_S)
+    _forget(account_id, digest, clock.now() - _KEEP_S)
 
 
 def forget_unused() -> int:
     """Every package that no job names and none came to name in time; how many went."""
     forgotten = 0
-    before = time.time() - _KEEP_S
+    before = clock.now() - _KEEP_S
     for folder in (_root() / ".paddlefs" / "snapshots").glob("[0-9]*"):
         account_id = int(folder.name)
         jobs = Job.objects.filter(account_id=account_id).exclude(package_digest="")

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-import time
 from typing import Any
 
+from paddlecloud import clock
 from paddlecloud.core.errors import Conflict, Fault, InvalidInput, TooLarge
 from paddlecloud.server.authentication import Principal
 from paddlecloud.server.database import writing
@@ -29,7 +29,7 @@ _KEYS = ("version", "fileName", "type", "content", "encoding")
 
 
 def _of(caller: Principal) -> Any:
-    fresh = time.time() - KEPT_S
+    fresh = clock.now() - KEPT_S
     return PendingFile.objects.filter(
         account_id=caller.account_id, ak=caller.ak, sent_at__gte=fresh
     )
@@ -44,12 +44,12 @@ def take(request: Request) -> dict[str, Any]:
         digest = file_calls.put_blob(caller, data)
         with writing():
             _check_room(caller, name)
-            PendingFile.objects.filter(sent_at__lt=time.time() - KEPT_S).delete()
+            PendingFile.objects.filter(sent_at__lt=clock.now() - KEPT_S).delete()
             PendingFile.objects.update_or_create(
                 account_id=caller.account_id,
                 ak=caller.ak,
                 name=name,
-                defaults={"digest": digest, "size_bytes": len(data), "sent_at": time.time()},
+                defaults={"digest": digest, "size_bytes": len(data), "sent_at": clock.now()},
             )
             if idempotency.find(request) is None:
                 idempotency.keep(request, 200)

@@ -15,10 +15,10 @@ import os
 import re
 import secrets
 import socket
-import time
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from paddlecloud import clock
 from paddlecloud.core.errors import InvalidInput, NotAllowed, NotFound, TooLarge
 from paddlecloud.server.authentication import Principal
 from paddlecloud.server.database import writing
@@ -84,7 +84,7 @@ def publish(request: Request, path_text: object, expires_in_s: object, key: str)
     caller = request.caller
     path = _own_file(caller, path_text)
     lives_s = _lifetime(expires_in_s)
-    now = time.time()
+    now = clock.now()
     chosen = _mac("id", str(caller.account_id), key) if key else secrets.token_hex(_ID_BYTES)
     with writing():
         own = Publication.objects.filter(account_id=caller.account_id)
@@ -136,7 +136,7 @@ def _lifetime(expires_in_s: object) -> float:
 def listed(request: Request) -> list[dict[str, Any]]:
     """The caller's links that still work, newest first."""
     rows = Publication.objects.filter(
-        account_id=request.caller.account_id, expires_at__gt=time.time()
+        account_id=request.caller.account_id, expires_at__gt=clock.now()
     ).order_by("-created_at", "id")
     return [_describe(request, row) for row in rows]
 
@@ -168,7 +168,7 @@ def fetch(link: str) -> Errand:
     if matched is None or not hmac.compare_digest(_mac("link", matched[1]), matched[2]):
         raise no_such_link()
     row = Publication.objects.select_related("account").filter(id=matched[1]).first()
-    if row is None or row.expires_at <= time.time() or not row.account.is_active:
+    if row is None or row.expires_at <= clock.now() or not row.account.is_active:
         raise no_such_link()
     owner = Principal(row.account_id, row.account.username, False)
     return Errand(

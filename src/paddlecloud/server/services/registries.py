@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import functools
 import logging
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from paddlecloud import clock
 from paddlecloud.core.errors import Conflict, InvalidInput, NotFound
 from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.core.names import dns_label
@@ -58,7 +58,7 @@ def save(caller: Principal, body: object) -> dict[str, Any]:
                 hint="paddlecloud delete registry NAME",
             )
         row = row or Registry(account_id=caller.account_id, name=wish.name)
-        row.server, row.username, row.changed_at = wish.server, wish.username, time.time()
+        row.server, row.username, row.changed_at = wish.server, wish.username, clock.now()
         row.sealed = sealing.seal(_master(), wish.password, _about(caller.account_id, wish.name))
         row.save()
         _tell_engines_after_commit(caller.account_id, caller.name)

@@ -7,9 +7,9 @@ that somebody made on the cluster they are on its object, and the operator keeps
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
+from paddlecloud import clock
 from paddlecloud.core import jobspec
 from paddlecloud.core.errors import Conflict, InvalidInput
 from paddlecloud.engines.protocols import Engine
@@ -34,7 +34,7 @@ def scale(job_id: str, by: str, body: dict[str, Any]) -> None:
         _check(job, int(wanted or 0))
         revision = next_revision()
         Job.objects.filter(pk=job.id).update(trainers_asked=wanted, revision=revision)
-        new_jobs.note(job, "ScaleAsked", f"{by} asked for {wanted} trainers", time.time())
+        new_jobs.note(job, "ScaleAsked", f"{by} asked for {wanted} trainers", clock.now())
         announce(job.account_id, job.id, revision)
         feeder = here().feeder
         after_commit(lambda: feeder.look_at(job.id))

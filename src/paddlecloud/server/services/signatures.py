@@ -13,11 +13,11 @@ import base64
 import hashlib
 import hmac
 import logging
-import time
 from urllib.parse import parse_qsl
 
 from django.db import IntegrityError
 
+from paddlecloud import clock
 from paddlecloud.core.errors import InvalidInput, NotAllowed, NotLoggedIn
 from paddlecloud.server import authentication
 from paddlecloud.server.accounts.models import AccessKey, SeenNonce
@@ -93,7 +93,7 @@ def _prove(request: Request, claim: Claim, signed: Signed) -> tuple[Known, Prove
     # A key without a readable secret is refused like one that is not there.
     for secret in (known.secrets if known else ()) or (access_keys.nobodys_secret(),):
         try:
-            proven = signing.verify(claim, signed, secret, now_s=int(time.time()))
+            proven = signing.verify(claim, signed, secret, now_s=int(clock.now()))
         except BadSignature as error:
             if error.reason != "signature":  # said only to who has the secret
                 raise NotLoggedIn(str(error), hint=_clock_hint(error)) from None
@@ -150,11 +150,11 @@ def _spend(proven: Proven) -> None:
     # A copy of a signature dated ahead is good for longer than one dated now.
     row = SeenNonce(digest=digest, good_until=proven.good_until_s + 1)
     try:
-        with writing():
+        with writing(is_durable=True):
             row.save(force_insert=True)
             _remembered += 1
             if _remembered % _SWEEP_EVERY == 1:
-                SeenNonce.objects.filter(good_until__lt=time.time()).delete()
+                SeenNonce.objects.filter(good_until__lt=clock.now()).delete()
     except IntegrityError:
         raise NotLoggedIn(
             "this request was made before: its nonce is good once",
@@ -204,11 +204,11 @@ def check_body(request: Request) -> None:
 
 
 def _note_use(ak: str, known: Known) -> None:
-    now = time.time()
+    now = clock.now()
     if (known.last_used_at or 0.0) >= now - authentication.USE_NOTED_EVERY_S:
         return
     try:
-        with writing():
+        with writing(is_durable=True):
             AccessKey.objects.filter(pk=ak).update(last_used_at=now)
     except Exception as error:  # a full disk must not keep anybody out
         log.warning("the use of an access key was not noted: %s", error)

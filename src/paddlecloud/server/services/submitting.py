@@ -8,13 +8,13 @@ repeated at the next start if a crash comes in between. Called by both REST inte
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from django.db import IntegrityError
 
+from paddlecloud import clock
 from paddlecloud.core.errors import CannotFit, Conflict, Fault, InvalidInput
 from paddlecloud.core.jobspec import JobSpec
 from paddlecloud.core.names import JOB_ID_BYTES, new_job_id
@@ -172,7 +172,7 @@ def check_name_free(account_id: int, name: str) -> None:
 def _commit(request: Request, spec: JobSpec) -> Job:
     caller = request.caller
     check_name_free(caller.account_id, spec.name)
-    now = time.time()
+    now = clock.now()
     account = Account.objects.get(pk=caller.account_id)
     job = new_jobs.row_of(spec, new_job_id(os.urandom(JOB_ID_BYTES)), account, now)
     try:

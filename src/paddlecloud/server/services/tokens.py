@@ -7,10 +7,9 @@ it may read that job and nothing else, and dies with the run.
 
 from __future__ import annotations
 
-import time
-
 from django.conf import settings
 
+from paddlecloud import clock
 from paddlecloud.server.accounts.models import ApiToken
 from paddlecloud.server.authentication import derived_token, new_token, token_digest
 from paddlecloud.server.database import writing
@@ -21,7 +20,7 @@ _SHOWN = 8
 
 
 def _keep(token: str, account_id: int, *, job_id: str | None, expires_at: float | None) -> None:
-    with writing():
+    with writing(is_durable=True):
         row = ApiToken(
             digest=token_digest(token),
             account_id=account_id,
@@ -38,7 +37,7 @@ def make(account_id: int, *, expires_in_s: float | None = None, key: str = "") -
     token = (
         derived_token(settings.SECRET_KEY, "account", str(account_id), key) if key else new_token()
     )
-    expires_at = None if expires_in_s is None else time.time() + expires_in_s
+    expires_at = None if expires_in_s is None else clock.now() + expires_in_s
     _keep(token, account_id, job_id=None, expires_at=expires_at)
     return token
 
