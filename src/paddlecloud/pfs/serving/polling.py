@@ -127,7 +127,7 @@ class Poller:
         for link in list(self._links.values()):
             self.forget(link)
         self._epoll.close()
-        os.close(self._alarm)
+        # The alarm stays open with the process: `end` may be about to write to it.
 
     def _handle(self, fd: int) -> None:
         if fd == self._listener.fileno():
