@@ -23,8 +23,9 @@ from paddlecloud.engines.local.engine import LocalEngine
 from paddlecloud.engines.protocols import Change, Engine, JobRun
 from paddlecloud.scheduling.snapshot import JobView
 from tests.kube.running import RealCluster, until
+from tests.patience import PATIENCE_S
 
-TIMEOUT_S = 120  # against hanging; on a busy machine pods take their time
+TIMEOUT_S = PATIENCE_S
 SMALL = Resources(100, 64 * 2**20)
 _ids = itertools.count(1)
 _accounts = itertools.count(1)

@@ -19,6 +19,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import paddlecloud
+from tests.patience import PATIENCE_S
 
 SOURCE = Path(paddlecloud.__file__).parent
 CURRENT = paddlecloud.__version__
@@ -95,7 +96,11 @@ class Installation:
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("PADDLE", "PYTHON"))}
         clean |= {"HOME": str(self.home), **env}
         return subprocess.run(
-            [str(self.launcher), *words], env=clean, capture_output=True, text=True, timeout=120
+            [str(self.launcher), *words],
+            env=clean,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
         )
 
     @property

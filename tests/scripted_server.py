@@ -18,6 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from tests.patience import PATIENCE_S
+
 
 @dataclass
 class Request:
@@ -144,7 +146,7 @@ class RawServer:
         except OSError:
             pass
         self._socket.close()
-        self._thread.join(5)
+        self._thread.join(PATIENCE_S)
 
 
 def _read_request(connection: socket.socket) -> bytes:
@@ -185,7 +187,7 @@ class Proxy:
                 near, _ = self._listener.accept()
             except OSError:
                 return
-            self.mends.wait(60)
+            self.mends.wait(PATIENCE_S)
             far = socket.create_connection(("127.0.0.1", self._target))
             self._standing += [near, far]
             for source, sink, passed in ((near, far, None), (far, near, self.passed)):

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run
+from tests.patience import PATIENCE_S
 from tests.scripted_server import Answer, ScriptedServer
 
 BOB = "/api/v2/accounts/bob"
@@ -204,7 +205,7 @@ def test_password_is_asked_for_twice_without_echo(
         while question not in shown:
             shown += os.read(ours, 1000)
         os.write(ours, f"{answer}\n".encode())
-    assert process.wait(30) == code
+    assert process.wait(PATIENCE_S) == code
     try:
         while piece := os.read(ours, 1000):
             shown += piece

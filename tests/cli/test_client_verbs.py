@@ -12,6 +12,7 @@ import pytest
 from paddlecloud.cli.verbs import VERBS
 from tests.cli.conftest import Run
 from tests.cli.shapes import job, page
+from tests.patience import PATIENCE_S
 from tests.scripted_server import Answer, ScriptedServer
 
 CONFIG = """\
@@ -114,7 +115,7 @@ def test_the_bash_script_works_in_bash(run: Run, tmp_path: Path) -> None:
         f"PATH={Path(sys.executable).parent}:$PATH; source {tmp_path}/script\n"
         "COMP_WORDS=(paddlecloud get w); COMP_CWORD=2; _paddlecloud; echo ${COMPREPLY[@]}\n"
     )
-    done = subprocess.run([bash, "-c", lines], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([bash, "-c", lines], capture_output=True, text=True, timeout=PATIENCE_S)
     assert (done.stdout, done.stderr) == ("workers\n", "")
 
 

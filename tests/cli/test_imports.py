@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.cli.shapes import job, page
+from tests.patience import PATIENCE_S
 from tests.scripted_server import Answer, ScriptedServer
 
 # Costly (each some milliseconds of every start), or a sign that a wrong layer was reached.
@@ -44,7 +45,7 @@ def imported_by(*words: str) -> set[str]:
         [sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, {source!r})\n{SHOW}", *words],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
     return set(done.stderr.split())
@@ -113,6 +114,9 @@ def test_verbs_run_without_unix(server: ScriptedServer, words: tuple[str, ...]) 
     server.routes["GET /api/v2/status"] = Answer(STATUS)
     server.routes["GET /api/v2/pfs/entries"] = Answer(LISTED)
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_UNIX, *words], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", WITHOUT_UNIX, *words],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -18,6 +18,7 @@ from paddlecloud.cli.verbs import DAILY, TOPICS, VERBS
 from paddlecloud.core import errors
 from tests.cli.conftest import Run
 from tests.cli.shapes import job, page
+from tests.patience import PATIENCE_S
 from tests.scripted_server import Answer, Request, ScriptedServer
 
 CLI = Path(sys.executable).with_name("paddlecloud")
@@ -242,7 +243,7 @@ def test_a_reader_that_leaves_early_is_no_error(server: ScriptedServer) -> None:
         [str(CLI), "get", "jobs"], stdout=writing, stderr=subprocess.PIPE, text=True
     ) as child:
         os.close(writing)
-        _, err = child.communicate(timeout=60)
+        _, err = child.communicate(timeout=PATIENCE_S)
     assert err == ""
     assert child.returncode == 1
 
@@ -252,15 +253,15 @@ def test_ctrl_c_ends_it_without_a_traceback(server: ScriptedServer) -> None:
 
     def hold(request: Request) -> Answer:
         asked.set()
-        released.wait(60)
+        released.wait(PATIENCE_S)
         return page()
 
     released = threading.Event()
     server.routes["GET /api/v2/jobs"] = hold
     with start("get", "jobs") as child:
-        assert asked.wait(60)
+        assert asked.wait(PATIENCE_S)
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=PATIENCE_S)
     released.set()
     assert (child.returncode, out, err) == (130, "", "\ninterrupted\n")
 
@@ -269,6 +270,6 @@ def test_output_that_a_terminal_cannot_show_is_no_error(server: ScriptedServer) 
     server.routes["GET /api/v2/jobs"] = page(job("naïve-中文"))
     env = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     with start("get", "jobs", env=env) as child:
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=PATIENCE_S)
     assert (child.returncode, err) == (0, "")
     assert "na?ve-??" in out

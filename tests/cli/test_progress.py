@@ -14,6 +14,7 @@ import pytest
 from paddlecloud.cli import sizes
 from paddlecloud.cli.pfs.progress import Progress
 from tests.cli.scripted_files import HOME
+from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer
 
 GIB = 1 << 30
@@ -166,7 +167,7 @@ def on_a_terminal(script: str, *words: str, columns: int = 100, **env: str) -> t
         pass  # the other side has closed
     finally:
         os.close(ours)
-    return child.wait(60), got.decode().replace("\r\n", "\n")
+    return child.wait(PATIENCE_S), got.decode().replace("\r\n", "\n")
 
 
 SLOW = """
@@ -246,7 +247,7 @@ def test_a_terminal_is_told_while_nothing_is_heard(server: ScriptedServer) -> No
         progress.ProgressLine.refresh = refresh
         class Slow(ScriptedFiles):
             def copy(self, sources, target, **how):
-                assert drawn.wait(30)
+                assert drawn.wait(PATIENCE_S)
                 return self.summary
         PlatformCalls.files = Slow()
     """

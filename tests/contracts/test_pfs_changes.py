@@ -13,6 +13,7 @@ from paddlecloud.pfs.shapes import UploadWish
 from paddlecloud.pfs.store import Store
 from paddlecloud.wire.digests import LEAF_BYTES
 from paddlecloud.wire.pfspath import PfsPath
+from tests.patience import PATIENCE_S
 from tests.storing import ANN, IS_ROOT, Bench, at, digest_of, owner
 
 # --- moving ------------------------------------------------------------------------------------
@@ -169,13 +170,13 @@ def test_an_upload_begun_while_the_last_one_commits_is_a_new_one(
 
     def fsync(fd: int) -> None:
         is_syncing.set()
-        assert may_go_on.wait(30)
+        assert may_go_on.wait(PATIENCE_S)
         real(fd)
 
     monkeypatch.setattr(os, "fsync", fsync)
     commit = threading.Thread(target=first.commit, args=[digest_of(data)])
     commit.start()
-    assert is_syncing.wait(30)
+    assert is_syncing.wait(PATIENCE_S)
     begun: list[object] = []
     begin = threading.Thread(target=lambda: begun.append(bench.store.begin_upload(ANN, wish)))
     begin.start()
@@ -184,7 +185,7 @@ def test_an_upload_begun_while_the_last_one_commits_is_a_new_one(
     bench.store.begin_upload(ANN, other).abandon()
     may_go_on.set()
     for thread in (commit, begin):
-        thread.join(30)
+        thread.join(PATIENCE_S)
     (second,) = begun
     assert second is not first
     assert second is bench.store.upload(ANN, first.id)

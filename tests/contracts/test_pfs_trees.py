@@ -14,6 +14,7 @@ from paddlecloud.core.errors import (
     NotFound,
 )
 from paddlecloud.wire.pfspath import PfsPath
+from tests.patience import PATIENCE_S
 from tests.storing import (
     ANN,
     Bench,
@@ -213,7 +214,7 @@ def knows_folder(bench: Bench, folder: str, files: dict[str, bytes]) -> bool:
     if not bench.store.digests.times.mapped_writes_show:
         assert not bench.has_folder(folder, files)
         return False
-    until_s = time.monotonic() + 20
+    until_s = time.monotonic() + PATIENCE_S
     while not bench.has_folder(folder, files):
         assert time.monotonic() < until_s
         assert bench.compare(below)["different"] == []

@@ -17,9 +17,10 @@ from pathlib import Path
 
 from paddlecloud.sdk import Client
 from paddlecloud.testing.ports import free_port
+from tests.patience import PATIENCE_S
 
 CLI = Path(sys.executable).with_name("paddlecloud")
-START_TIMEOUT_S = 60
+START_TIMEOUT_S = PATIENCE_S
 
 
 class Platform:

@@ -13,6 +13,7 @@ import pytest
 
 from paddlecloud.sdk import Client
 from tests.e2e.platform import CLI, Platform
+from tests.patience import PATIENCE_S
 from tests.server.running import Answer
 from tests.server.signing import Signer
 
@@ -35,7 +36,7 @@ class Script:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE_S,
         )
 
     def ok(self, *words: str, stdin: str = "") -> str:
@@ -48,7 +49,7 @@ class Script:
 
     def wait(self, job_id: str, *words: str) -> str:
         """As scripts do: asking again and again."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while (found := self.status(job_id)) not in words:
             assert time.monotonic() < deadline, found
             time.sleep(0.1)
@@ -171,7 +172,7 @@ def test_a_client_of_the_old_package_is_answered_as_it_expects(platform: Platfor
     }
     job_id = _data(old.legacy("POST", "/v1/job", job))["jobId"]
 
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     seen = []
     while not seen or seen[-1] not in ("success", "fail"):
         assert time.monotonic() < deadline, seen

@@ -13,6 +13,7 @@ import pytest
 
 from paddlecloud.sdk import Client
 from tests.e2e.platform import CLI, Platform
+from tests.patience import PATIENCE_S
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "job_client"
 PFS = "/pfs/local/home/alice"
@@ -27,7 +28,7 @@ def in_folder(
         env={**platform.env, "PATH": f"{CLI.parent}:{os.environ['PATH']}", **env},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
         stdin=subprocess.DEVNULL,
     )
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.platform import CLI, Platform, until
+from tests.patience import PATIENCE_S
 
 HOME = "/pfs/local/home/alice"
 MIB = 1 << 20
@@ -226,7 +227,7 @@ def test_goes_on_after_the_command_was_cut(
         child, terminal = under_way(platform, source, target)
         os.kill(child.pid, cut)
         said = rest_of(terminal)
-        code = child.wait(60)
+        code = child.wait(PATIENCE_S)
         if code != 0:
             break
         platform.ok("pfs", "rm", target)
@@ -258,7 +259,7 @@ def test_a_cut_download_leaves_no_half_file_and_goes_on(platform: Platform, tmp_
         child, terminal = under_way(platform, Path(f"{HOME}/large"), str(target))
         child.kill()
         rest_of(terminal)
-        code = child.wait(60)
+        code = child.wait(PATIENCE_S)
         if code != 0:
             break
         target.unlink()
@@ -280,7 +281,7 @@ def test_goes_on_while_the_server_is_restarted(breakable: Platform, tmp_path: Pa
         was_running = child.poll() is None
         breakable.kill_9_server()
         said = rest_of(terminal)
-        assert child.wait(60) == 0, said
+        assert child.wait(PATIENCE_S) == 0, said
         # It may have been through before the server is back.
         until(lambda: breakable.run("status").returncode == 0)
         if was_running:

@@ -13,6 +13,7 @@ import sys
 import pytest
 
 from tests.e2e.platform import CLI, Platform, processes_with, until, wait_for_end
+from tests.patience import PATIENCE_S
 
 SLEEPER = {"name": "sleeper", "mode": "single", "memory": "32Mi", "entry": "sleep 1000"}
 
@@ -192,5 +193,5 @@ def test_the_foreground_supervises_too(tmp_path, number):
     assert come_back(platform, pid)["restarts"] == 1
     assert "the server ended: killed by signal 9" in shown.read_text()
     child.send_signal(number) if number == signal.SIGTERM else os.killpg(child.pid, number)
-    assert child.wait(60) == 0
+    assert child.wait(PATIENCE_S) == 0
     assert platform_processes(platform) == []

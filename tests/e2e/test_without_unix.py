@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from tests.e2e.platform import Platform
+from tests.patience import PATIENCE_S
 
 WITHOUT_UNIX = """
 import os, select, signal, socket, sys, types
@@ -52,7 +53,7 @@ def run(platform: Platform):
             env=platform.env,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE_S,
             stdin=subprocess.DEVNULL,
         )
         assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from paddlecloud.testing.ports import free_port
+from tests.patience import PATIENCE_S
 
 PROGRAM = Path(__file__).parents[2] / "examples" / "trainingjob" / "fit_a_line.py"
 PASSES = 4
@@ -47,12 +48,12 @@ def test_learns_with_two_servers_and_two_trainers():
         for host, port in zip(hosts, ports, strict=True):
             _until_listening(host, port, servers)
         trainers = [start("TRAINER", rank, endpoints) for rank in range(2)]
-        said = [trainer.communicate(timeout=60)[0] for trainer in trainers]
+        said = [trainer.communicate(timeout=PATIENCE_S)[0] for trainer in trainers]
         assert [trainer.returncode for trainer in trainers] == [0, 0]
     finally:
         for server in servers:
             server.terminate()
-            server.communicate(timeout=10)
+            server.communicate(timeout=PATIENCE_S)
     for rank, text in enumerate(said):
         losses = [float(loss) for loss in re.findall(rf"trainer {rank} pass \d loss (.*)", text)]
         assert len(losses) == PASSES

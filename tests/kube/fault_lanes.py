@@ -19,8 +19,9 @@ from typing import Any
 from paddlecloud.kube.client import Client, collection, member
 from paddlecloud.kube.refusals import Refused
 from tests.kube.fault_proxy import FaultProxy, Rule
-from tests.kube.running import PATIENCE_S, Cluster, OperatorProcess, PodHistory, until
+from tests.kube.running import Cluster, OperatorProcess, PodHistory, until
 from tests.kube.test_jobs import paddle_job, role
+from tests.patience import PATIENCE_S
 
 JOBS = ("batch.paddlepaddle.org/v1", "paddlejobs")
 FAULTY_S = float(os.environ.get("PADDLECLOUD_FAULTY_S", "10"))  # more by hand: minutes

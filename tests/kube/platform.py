@@ -15,6 +15,7 @@ from typing import Any
 from paddlecloud.testing.ports import free_port
 from tests.kube import running
 from tests.kube.running import Cluster
+from tests.patience import PATIENCE_S
 from tests.server.running import Caller
 
 CLI = Path(sys.executable).with_name("paddlecloud")
@@ -36,7 +37,7 @@ class Platform:
             cwd=self.folder,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE_S,
             stdin=subprocess.DEVNULL,
         )
         assert done.returncode == code, f"{words}: {done.stdout}{done.stderr}"

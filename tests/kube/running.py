@@ -25,10 +25,10 @@ from paddlecloud.kube import kubeconfig
 from paddlecloud.kube.client import Client, collection
 from paddlecloud.kube.informers import Informer, Watched
 from tests import possible
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "paddlejob"
-PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class OperatorProcess:
             )
 
         found = until(address, "its address")
-        with urllib.request.urlopen(f"http://{found}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{found}{path}", timeout=PATIENCE_S) as answer:
             text: str = answer.read().decode()
             return text
 
@@ -250,4 +250,4 @@ class PodHistory:
 
     def stop(self) -> None:
         self._informer.stop()
-        self._informer.join(10)
+        self._informer.join(PATIENCE_S)

@@ -16,8 +16,9 @@ from paddlecloud.kube import kubeconfig
 from paddlecloud.kube.client import Client, collection, member
 from paddlecloud.kube.informers import Informer, Watched
 from tests.kube.fault_lanes import until_collected
-from tests.kube.running import PATIENCE_S, Cluster, until
+from tests.kube.running import Cluster, until
 from tests.kube.test_jobs import paddle_job, role
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.needs("kube")]
 
@@ -66,7 +67,7 @@ class Owners:
 
     def stop(self) -> None:
         self._informer.stop()
-        self._informer.join(10)
+        self._informer.join(PATIENCE_S)
 
 
 def _job() -> dict[str, Any]:
@@ -100,7 +101,7 @@ class Life:
             yield client
         finally:
             operator.stop()
-            thread.join(30)
+            thread.join(PATIENCE_S)
 
     def live(self) -> bool:
         """False when there was no such write."""

@@ -23,6 +23,7 @@ from tests.kube.dying_operator import DIED, leading_operator
 from tests.kube.fault_lanes import slowness
 from tests.kube.running import ROOT, Cluster, PodHistory, until
 from tests.kube.test_jobs import paddle_job, role
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.needs("kube")]
 
@@ -81,7 +82,7 @@ def _survives(cluster: Cluster, number: int, when: str) -> bool:
     finally:
         assert dying.stdin is not None
         dying.stdin.close()
-        dying.wait(30)
+        dying.wait(PATIENCE_S)
         history.stop()
         client.delete(f"{collection('v1', 'namespaces')}/{namespace}")
         client.forget_connection()
@@ -96,7 +97,7 @@ def _successor(cluster: Cluster, namespace: str) -> Iterator[None]:
         yield
     finally:
         operator.stop()
-        thread.join(30)
+        thread.join(PATIENCE_S)
 
 
 def _status(client: Client, namespace: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from paddlecloud.controller.platform_manifests import SERVER
 from tests import possible
 from tests.kube.real_pods import mount_our_program
 from tests.kube.running import RealCluster, until
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.needs("kube", "node")]
 
@@ -98,7 +99,7 @@ def _forwarded(cluster: RealCluster) -> Iterator[str]:
         yield f"http://127.0.0.1:{found[1]}"
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(PATIENCE_S)
 
 
 def test_leads_from_the_manifests_to_the_first_job(installed, tmp_path):

@@ -13,6 +13,7 @@ from paddlecloud.controller import manifests, platform_manifests
 from paddlecloud.kube.client import collection
 from tests.kube.running import Cluster, Namespace, OperatorProcess, until
 from tests.kube.test_jobs import paddle_job, role
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.needs("kube")]
 
@@ -27,7 +28,7 @@ def _printed(*words: str) -> str:
         [sys.executable, "-m", "paddlecloud", "manifests", *words],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -12,6 +12,7 @@ import pytest
 
 from tests import possible
 from tests.kube.running import ROOT, until
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.needs("kube", "node")]
 
@@ -87,7 +88,7 @@ def test_takes_everything_with_it(realnode, tmp_path):
     finally:
         if process is not None:
             realnode.kill(process.pid)
-            process.wait(30)
+            process.wait(PATIENCE_S)
         realnode.remove_cgroups(number)
         realnode.disconnect(number)
     assert _processes(str(home)) == set()

@@ -11,6 +11,7 @@ import pytest
 from tests.kube import running
 from tests.kube.running import OperatorProcess, until
 from tests.kube.test_jobs import paddle_job, role
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.needs("kube")]
 
@@ -87,7 +88,7 @@ def test_says_what_is_missing(words: list[str], complaint: str, code: int, tmp_p
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == code
     assert complaint in done.stderr

@@ -15,6 +15,7 @@ from tests import possible
 from tests.kube import running
 from tests.kube.running import Cluster, until
 from tests.kube.test_jobs import paddle_job, role
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.needs("kube")]
 
@@ -35,7 +36,7 @@ def _etcd(cluster: Cluster, path: str, body: dict[str, Any]) -> dict[str, Any]:
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/v3/kv/{path}", json.dumps(body).encode()
     )
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
         found: dict[str, Any] = json.loads(answer.read())
         return found
 

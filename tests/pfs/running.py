@@ -16,6 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE_S
+
 TOKENS = {
     "Token alice": {"name": "alice", "id": 1, "admin": False},
     "Token bob": {"name": "bob", "id": 2, "admin": False},
@@ -103,7 +105,7 @@ class Running:
             ],
             stderr=(self.root.parent / "log").open("ab"),
         )
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE_S
         while not run_file.exists():
             assert self.process.poll() is None, self.log
             assert time.monotonic() < deadline, self.log
@@ -125,7 +127,7 @@ class Running:
         assert self.process is not None
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.wait(20)
+        return self.process.wait(PATIENCE_S)
 
     def threads(self) -> int:
         return len(os.listdir(f"/proc/{self.pid}/task"))
@@ -153,7 +155,7 @@ class Caller:
     ) -> Answer:
         if isinstance(body, dict | list):
             body = json.dumps(body).encode()
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=PATIENCE_S)
         try:
             connection.request(method, path, body, {**self.headers, **(headers or {})})
             answer = connection.getresponse()
@@ -169,7 +171,7 @@ class Caller:
         return self.call("POST", path, body)
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.server.port), timeout=60)
+        return socket.create_connection(("127.0.0.1", self.server.port), timeout=PATIENCE_S)
 
     def raw(self, data: bytes) -> bytes:
         """Send bytes as they are; everything that comes back until the end."""

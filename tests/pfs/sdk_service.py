@@ -15,11 +15,12 @@ from pathlib import Path
 
 from paddlecloud.sdk import Client, Profile
 from paddlecloud.testing.ports import free_port
+from tests.patience import PATIENCE_S
 from tests.scripted_server import Answer, Request, ScriptedServer
 
 HOME = "/pfs/local/home/alice"
 TOKEN = "a-token"
-START_S = 20.0
+START_S = PATIENCE_S
 
 
 class Service:
@@ -85,7 +86,7 @@ class Service:
                 self._process.kill()
             else:
                 self._process.terminate()
-            self._process.wait(20)
+            self._process.wait(PATIENCE_S)
             self._process = None
 
     def client(self) -> Client:

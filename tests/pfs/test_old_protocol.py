@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.pfs.calls import content, put
 from tests.pfs.running import Answer, Caller, FakeCloud, Running
 
@@ -318,7 +319,7 @@ def test_chunks_of_a_large_file_hold_up_nobody(
                 assert running.as_user("alice").get("/healthz").status == 200
                 upload(bob, f"/pfs/local/home/bob/{name}", os.urandom(2 * CHUNK))
         for thread in posts:
-            thread.join(60)
+            thread.join(PATIENCE_S)
         assert told == [{"err": "", "results": None}] * 9
     finally:
         running.stop()

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from paddlecloud.wire.digests import LEAF_BYTES
+from tests.patience import PATIENCE_S
 from tests.pfs.calls import PFS, batch, begin, content, digest_of, leaf_digests, put, stream
 from tests.pfs.running import Caller, FakeCloud, Running, read_all
 
@@ -33,7 +34,7 @@ def _head(upload: str, offset: int, length: int) -> bytes:
 
 def _main(*arguments: str) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, "-m", "paddlecloud.pfs.serving", *arguments]
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
 def test_says_where_it_serves_what(own_server: Running) -> None:
@@ -82,7 +83,7 @@ def test_is_started_by_its_verb(tmp_path: Path, cloud: FakeCloud) -> None:
             assert alice.get(path).status == status
     finally:
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE_S) == 0
 
 
 def test_says_when_its_port_or_its_root_is_taken(own_server: Running, tmp_path: Path) -> None:
@@ -149,7 +150,7 @@ def test_finishes_the_request_in_hand_when_it_is_told_to_stop(own_server: Runnin
         answer = read_all(sock)
         assert answer.startswith(b"HTTP/1.1 200")
         assert leaf_digests(data)[0].encode() in answer
-    assert own_server.process.wait(20) == 0
+    assert own_server.process.wait(PATIENCE_S) == 0
     assert not (own_server.root.parent / "root.run").exists()
 
 

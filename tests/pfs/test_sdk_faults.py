@@ -16,6 +16,7 @@ from paddlecloud.sdk import Client
 from paddlecloud.sdk.transfers.events import Event, Moved, Planned
 from paddlecloud.testing.chaos_proxy import ChaosProxy, Fault
 from paddlecloud.wire.digests import LEAF_BYTES
+from tests.patience import PATIENCE_S
 from tests.pfs.sdk_fixtures import client, make, own_cache, proxy, service, target_of
 from tests.pfs.sdk_service import Service
 
@@ -205,7 +206,7 @@ def test_a_service_that_restarts_is_waited_for(
     # The service ends with the thread that started it: that must be this one.
     with ThreadPoolExecutor(1) as pool:
         going = pool.submit(files.copy, [str(tmp_path / "f")], target_of(tmp_path) + "/")
-        assert fault.happened.wait(20)
+        assert fault.happened.wait(PATIENCE_S)
         service.stop(hard=True)
         service.start()
         assert not going.result(60).failures
@@ -232,7 +233,7 @@ def test_a_killed_service_costs_little_more_than_what_was_on_the_way(
     with ThreadPoolExecutor(1) as pool:
         target = target_of(tmp_path) + "/"
         going = pool.submit(files.copy, [str(tmp_path / "f")], target, on_event=kill_in_the_middle)
-        assert is_killed.wait(60)
+        assert is_killed.wait(PATIENCE_S)
         service.stop(hard=True)
         service.start()
         summary = going.result(60)

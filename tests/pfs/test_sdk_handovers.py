@@ -23,6 +23,7 @@ from paddlecloud.sdk.transfers.local_files import leaf_pieces
 from paddlecloud.testing.chaos_proxy import ChaosProxy
 from paddlecloud.wire import handovers
 from paddlecloud.wire.digests import LEAF_BYTES
+from tests.patience import PATIENCE_S
 from tests.pfs.calls import PFS, begin
 from tests.pfs.running import Caller
 from tests.pfs.sdk_fixtures import check, client, make, own_cache, proxy, service
@@ -142,7 +143,7 @@ def test_the_beginning_of_a_leaf_that_was_cut_is_not_believed(
         patched.setattr(large_uploads, "leaf_pieces", damaged_and_cut)
         with pytest.raises(KeyboardInterrupt):
             client.files.copy([str(tmp_path / "f")], f"{place}/")
-    until_s = time.monotonic() + 20
+    until_s = time.monotonic() + PATIENCE_S
     while not (received := sum(row["received_bytes"] for row in client.files.uploads())):
         assert time.monotonic() < until_s  # the service has yet to notice the cut
     assert received < LEAF_BYTES
@@ -191,7 +192,7 @@ def test_a_killed_service_is_handed_the_file_again(
     with ThreadPoolExecutor(1) as pool:
         source = str(tmp_path / "f")
         going = pool.submit(files.copy, [source], f"{place}/", on_event=kill_in_the_middle)
-        assert is_killed.wait(60)
+        assert is_killed.wait(PATIENCE_S)
         service.stop(hard=True)
         service.start()
         summary = check(going.result(60))

@@ -26,6 +26,7 @@ from paddlecloud.sdk.transfers.events import Event, Moved, Note, Planned
 from paddlecloud.sdk.transfers.local_files import leaf_pieces
 from paddlecloud.sdk.transfers.sessions import LANE
 from paddlecloud.wire.digests import LEAF_BYTES
+from tests.patience import PATIENCE_S
 from tests.pfs.sdk_fixtures import (
     base,
     check,
@@ -249,7 +250,7 @@ def test_an_interrupt_leaves_at_once_and_keeps_what_was_moved(
     assert child.stdout is not None
     assert child.stdout.readline() == b"go\n"
     child.send_signal(signal.SIGINT)
-    _, stderr = child.communicate(timeout=20)
+    _, stderr = child.communicate(timeout=PATIENCE_S)
     assert stderr.rstrip().endswith(b"KeyboardInterrupt"), stderr
     summary = check(files.copy([source], target))
     assert summary.sent_bytes <= size_bytes - (60 << 20) + 2 * LEAF_BYTES

@@ -8,6 +8,7 @@ import ssl
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE_S
 from tests.server.running import Running
 
 
@@ -28,7 +29,9 @@ def call(
     **headers: str,
 ) -> tuple[int, Any]:
     """(status, the JSON of the answer)."""
-    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=using, timeout=30)
+    connection = http.client.HTTPSConnection(
+        "127.0.0.1", server.port, context=using, timeout=PATIENCE_S
+    )
     try:
         connection.request(method, path, None if body is None else json.dumps(body), headers)
         response = connection.getresponse()

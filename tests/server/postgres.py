@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from tests.patience import PATIENCE_S
 from tests.possible import postgres_programs
 
 _USER = "paddle"
@@ -50,7 +51,7 @@ class Cluster:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                timeout=120,
+                timeout=PATIENCE_S,
                 **self._as_user,
             )
         assert done.returncode == 0, log.read_text()

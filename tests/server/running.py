@@ -21,8 +21,9 @@ from typing import Any
 
 from paddlecloud.wire import records, snapshots
 from paddlecloud.wire.digests import leaf_hash
+from tests.patience import PATIENCE_S
 
-START_TIMEOUT_S = 60
+START_TIMEOUT_S = PATIENCE_S
 
 
 @dataclass
@@ -44,7 +45,7 @@ class Caller:
         self._authorization = authorization
 
     def connect(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
 
     def headers(self, more: dict[str, str] | None = None) -> dict[str, str]:
         own = {"Authorization": self._authorization} if self._authorization else {}
@@ -180,12 +181,12 @@ class Running:
         """SIGTERM; how it ended."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(20)
+        return self.process.wait(PATIENCE_S)
 
     def kill_9(self) -> None:
         assert self.process is not None
         self.process.kill()
-        self.process.wait(20)
+        self.process.wait(PATIENCE_S)
 
     @property
     def admin_token(self) -> str:

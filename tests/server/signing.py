@@ -14,6 +14,7 @@ import uuid
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
+from tests.patience import PATIENCE_S
 from tests.server.running import Answer
 
 _PLAIN = "host content-md5 content-length content-type".split()
@@ -92,7 +93,7 @@ class Signer:
 
     def send(self, method: str, target: str, headers: dict[str, str], data: bytes) -> Answer:
         """Exactly these headers, signed or not."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         try:
             connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
             for name, value in headers.items():

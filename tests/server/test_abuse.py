@@ -16,6 +16,7 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.server.running import Caller, Running
 
 _CALLS = 100
@@ -70,7 +71,7 @@ class Abuse:
     def end(self) -> None:
         self._stop.set()
         for thread in self._threads:
-            thread.join(60)
+            thread.join(PATIENCE_S)
         self._stop, self._threads, self.rounds = threading.Event(), [], 0
 
 

@@ -9,6 +9,7 @@ import sqlite3
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.server.running import Answer, Caller, Running
 
 OPEN = {
@@ -236,7 +237,9 @@ def test_a_clock_that_was_set_back_locks_nobody_out(server: Running) -> None:
         server.anonymous.post("/api-token-auth/", wrong)
     assert server.anonymous.post("/api-token-auth/", right).status == 429
     # As if all that was counted a day later than now.
-    with contextlib.closing(sqlite3.connect(server.state / "server.db", timeout=30)) as rows:
+    with contextlib.closing(
+        sqlite3.connect(server.state / "server.db", timeout=PATIENCE_S)
+    ) as rows:
         rows.execute("update accounts_failedlogins set last_at = last_at + 86400")
         rows.commit()
     assert server.anonymous.post("/api-token-auth/", right).status == 200

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.server import dying
 from tests.server.running import Running
 
@@ -105,7 +106,7 @@ def test_a_submit_cut_at_a_known_point_is_one_job_when_repeated(make_server, poi
     allowed = (0, 201) if point == "before the engine knows" else (0,)
     assert _try_submit(server, token, _holding("cut", digest), "key") in allowed
     assert server.process is not None
-    assert server.process.wait(20) == -9
+    assert server.process.wait(PATIENCE_S) == -9
     server.program = ("-m", "paddlecloud.server")
     server.start()
     again = server.caller(token).post(

@@ -21,6 +21,7 @@ import pytest
 
 from paddlecloud.testing.ports import free_port
 from paddlecloud.wire.digests import LEAF_BYTES, combine, leaf_hash
+from tests.patience import PATIENCE_S
 from tests.server.running import Answer, Caller, Running
 
 MIB = 1 << 20
@@ -196,7 +197,7 @@ def test_a_cut_upload_keeps_what_came_whole(user: Caller) -> None:
     connection.endheaders()
     connection.send(data[: LEAF_BYTES + MIB])
     connection.close()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     received: list[list[object]] = []
     while not received and time.monotonic() < deadline:
         received = _begin(user, f"{home}/cut", len(data)).json["received"]
@@ -212,7 +213,7 @@ def test_asks_for_a_body_only_when_it_can_be_taken(server: Running, user: Caller
     name = user.get("/api/v2/whoami").json["name"]
     upload_id = _begin(user, f"/pfs/local/home/{name}/x", 4).json["id"]
     for target, expected in ((upload_id, b"100"), ("no-such-upload", b"404")):
-        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as sock:
             head = f"PUT /api/v2/pfs/uploads/{target}?offset=0 HTTP/1.1\r\nHost: x\r\n"
             head += "Content-Length: 4\r\nExpect: 100-continue\r\n"
             head += "".join(f"{key}: {value}\r\n" for key, value in user.headers().items())
@@ -292,7 +293,7 @@ def test_a_port_can_be_chosen_and_a_taken_one_is_named(
         port = taken.getsockname()[1]
         server = make_server(PADDLECLOUD_PFS_PORT=str(port))
         process = server.launch()
-        assert process.wait(60) == 5
+        assert process.wait(PATIENCE_S) == 5
         assert f"cannot listen on 127.0.0.1:{port}" in server.log.read_text()
     server.start()
     assert server.admin.get("/api/v2/status").json["pfs"]["port"] == port
@@ -314,7 +315,9 @@ def test_serves_files_over_tls(make_server: Callable[..., Running]) -> None:
     context = ssl.create_default_context(cafile=str(server.state / "secrets" / "ca.pem"))
 
     def get(port: int, path: str) -> tuple[int, bytes]:
-        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=30, context=context)
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", port, timeout=PATIENCE_S, context=context
+        )
         try:
             connection.request("GET", path, headers=server.admin.headers())
             response = connection.getresponse()
@@ -343,7 +346,7 @@ def test_uses_a_file_server_that_runs_elsewhere(
         server.env["PADDLECLOUD_PFS_SECRET"] = "1"
     elsewhere = subprocess.Popen(program, stderr=subprocess.DEVNULL)
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE_S
         while not (tmp_path / "run.json").exists():
             assert time.monotonic() < deadline
             time.sleep(0.02)
@@ -360,7 +363,7 @@ def test_uses_a_file_server_that_runs_elsewhere(
         assert pfs["url"] == f"http://127.0.0.1:{port}"
     finally:
         elsewhere.terminate()
-        elsewhere.wait(20)
+        elsewhere.wait(PATIENCE_S)
     answer = _content(server.admin, f"{HOME}/x")
     assert (answer.status, answer.json["code"]) == (503, "unavailable")
 

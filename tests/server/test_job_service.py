@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.server.running import Answer, Caller, Running
 from tests.server.signing import Signer, authorization
 from tests.server.test_access_keys import signer
@@ -46,7 +47,7 @@ def status(old: Signer, job_id: str) -> str:
 
 def wait_until(old: Signer, job_id: str, *words: str) -> str:
     """As the old client's users did: asking again and again."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while (found := status(old, job_id)) not in words:
         assert time.monotonic() < deadline, found
         time.sleep(0.02)

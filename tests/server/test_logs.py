@@ -10,6 +10,7 @@ import pytest
 
 from paddlecloud.sdk import Client
 from paddlecloud.sdk.config import Profile
+from tests.patience import PATIENCE_S
 from tests.scripted_server import Proxy
 from tests.server.running import Caller, Running, is_readable
 
@@ -116,14 +117,14 @@ def test_a_follower_of_what_comes_is_cut_off_before_the_first_line(
 
     reader = threading.Thread(target=follow)
     reader.start()
-    assert proxy.passed.wait(30)
+    assert proxy.passed.wait(PATIENCE_S)
     entered = size()
     proxy.mends.clear()
     proxy.cut()
     while size() < entered + 3 * len("line 1 of trainer-0"):
         pass  # each look is a request
     proxy.mends.set()
-    reader.join(60)
+    reader.join(PATIENCE_S)
     proxy.close()
     assert cuts
     assert got[-1].get("end") is True
@@ -149,7 +150,7 @@ def test_waits_for_a_job_that_has_not_started(user: Caller) -> None:
     )
     follower.start()
     user.post("/api/v2/jobs/queued/cancel")
-    follower.join(30)
+    follower.join(PATIENCE_S)
     assert ended == [{"end": True, "phase": "Killed"}]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.server.running import Answer, Caller, Running, digest_of
 
 HELLO = {"train.py": b"print('hello')\n", "lib/a.py": b"a = 1\n"}
@@ -243,7 +244,7 @@ def test_keeps_a_package_while_a_job_names_it(make_server: Callable[..., Running
 
 
 def _until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.server.browsing import PASSWORD, Browser
 from tests.server.running import Running
 
@@ -38,7 +39,7 @@ def test_slows_down_guessing_on_the_admin_page_too(make_server) -> None:
     server.account("chief", password=PASSWORD, admin=True)
     body = {"username": "chief", "password": "a wrong guess"}
     assert server.anonymous.post("/api-token-auth/", body).status == 401
-    with closing(sqlite3.connect(server.state / "server.db", timeout=30)) as rows, rows:
+    with closing(sqlite3.connect(server.state / "server.db", timeout=PATIENCE_S)) as rows, rows:
         rows.execute("UPDATE accounts_failedlogins SET count = 30")  # guesses nobody waits for
     browser = Browser(server)
     assert browser.log_in("chief").status == 200  # the right password, too soon

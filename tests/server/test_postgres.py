@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.server.postgres import Cluster
 from tests.server.running import Running
 
@@ -31,7 +32,7 @@ def own_cluster() -> Iterator[Cluster]:
 
 def _said_at_start(server: Running) -> str:
     """What a server that must not start says; never a traceback, never the password."""
-    assert server.launch().wait(60) == 1
+    assert server.launch().wait(PATIENCE_S) == 1
     said = server.log.read_text()
     assert VARIABLE in said
     assert "Traceback" not in said
@@ -53,7 +54,7 @@ def test_refuses_what_is_no_address_without_repeating_it(
     make_server: Callable[..., Running], url: str
 ) -> None:
     server = make_server(**{VARIABLE: url})
-    assert server.launch().wait(60) == 2
+    assert server.launch().wait(PATIENCE_S) == 2
     said = server.log.read_text()
     assert f"{VARIABLE} must look like postgres://" in said
     assert PASSWORD not in said

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.server.running import Caller, Running
 from tests.server.test_access_keys import signer
 
@@ -120,7 +121,7 @@ def _told(server: Running) -> list[dict[str, Any]]:
 
 
 def _until_told(server: Running, count: int) -> list[dict[str, Any]]:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     while len(told := _told(server)) < count:
         assert time.monotonic() < deadline, told
         time.sleep(0.01)  # a file another process writes has no event to wait for

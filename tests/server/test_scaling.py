@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.server.running import Caller, Running
 
 SCALING = "tests.server.pulling_engine:Scaling"
@@ -15,7 +16,7 @@ RANGE = {"mode": "collective", "parallelism": 2, "min_instance": 1, "max_instanc
 
 
 def _told(server: Running, count: int) -> list[Any]:
-    path, deadline = server.state / "sizes.jsonl", time.monotonic() + 20
+    path, deadline = server.state / "sizes.jsonl", time.monotonic() + PATIENCE_S
     while True:
         rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
         if len(rows) >= count:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.server.running import Answer, Caller, Running
 from tests.server.signing import Signer, authorization
 from tests.server.test_access_keys import keys_of, made, signer
@@ -113,7 +114,7 @@ def test_a_clock_that_is_a_little_off_does_no_harm(key: Signer) -> None:
 def _sent_twice(key: Signer, name: str) -> Answer:
     headers = key.headers(b"")
     headers["Authorization"] = authorization(key.ak, key.sk, "GET", LIST, headers)
-    connection = http.client.HTTPConnection("127.0.0.1", key.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", key.port, timeout=PATIENCE_S)
     try:
         connection.putrequest("GET", LIST, skip_host=True, skip_accept_encoding=True)
         for each, value in headers.items():
@@ -299,7 +300,7 @@ def test_a_held_request_ends_with_its_key(user: Caller) -> None:
     target = "/api/v2/jobs/held/wait?for=end&timeout_s=20"
     headers = key.headers(b"", uuid.uuid4().hex)
     headers["Authorization"] = authorization(key.ak, key.sk, "GET", target, headers)
-    connection = http.client.HTTPConnection("127.0.0.1", key.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", key.port, timeout=PATIENCE_S)
     try:
         connection.request("GET", target, headers=headers)
         name = user.get(WHOAMI).json["name"]

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 
+from tests.patience import PATIENCE_S
 from tests.server.running import Running
 
 
@@ -29,7 +30,7 @@ def test_writes_where_it_listens_and_removes_it_at_the_end(make_server) -> None:
 def test_refuses_a_second_server_on_the_same_state(make_server) -> None:
     server: Running = make_server().start()
     second = server.launch("--port", "0")
-    assert second.wait(60) == 5
+    assert second.wait(PATIENCE_S) == 5
     said = server.log.read_text()
     assert f"already runs on {server.state} (pid {server.process.pid})" in said
     assert "Traceback" not in said
@@ -50,7 +51,7 @@ def test_says_so_when_the_port_is_taken(make_server) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         server.port = taken.getsockname()[1]
-        assert server.launch().wait(60) == 5
+        assert server.launch().wait(PATIENCE_S) == 5
     said = server.log.read_text()
     assert f"cannot listen on 127.0.0.1:{server.port}" in said
     assert "--port" in said
@@ -114,7 +115,7 @@ def test_refuses_bad_settings_by_name(make_server) -> None:
         ("PADDLECLOUD_DATABASE_URL", "mysql://x"),
     ):
         server: Running = make_server(**{variable: value})
-        assert server.launch().wait(60) == 2
+        assert server.launch().wait(PATIENCE_S) == 2
         said = server.log.read_text()
         assert variable in said
         assert "Traceback" not in said
@@ -122,7 +123,7 @@ def test_refuses_bad_settings_by_name(make_server) -> None:
 
 def test_refuses_an_unknown_engine(make_server) -> None:
     server: Running = make_server("quantum")
-    assert server.launch().wait(60) == 2
+    assert server.launch().wait(PATIENCE_S) == 2
     assert "no engine called 'quantum'" in server.log.read_text()
 
 

@@ -6,6 +6,7 @@ import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+from tests.patience import PATIENCE_S
 from tests.server.running import Caller, Running, is_readable
 
 
@@ -29,7 +30,7 @@ def test_is_woken_by_a_kill(user: Caller) -> None:
     waiter = threading.Thread(target=lambda: ended.append(user.wait("held", timeout_s=60)["phase"]))
     waiter.start()
     user.post("/api/v2/jobs/held/cancel")
-    waiter.join(30)
+    waiter.join(PATIENCE_S)
     assert ended == ["Killed"]
 
 
@@ -43,7 +44,7 @@ def test_changes_answers_when_something_of_the_callers_changed(user: Caller) -> 
     )
     waiter.start()
     user.submit("news")
-    waiter.join(30)
+    waiter.join(PATIENCE_S)
     assert answers
     assert answers[0] > before
 

@@ -14,6 +14,7 @@ import pytest
 
 from paddlecloud.server import database
 from paddlecloud.server.configuration import Storage
+from tests.patience import PATIENCE_S
 from tests.server.running import Caller, Running
 
 
@@ -38,7 +39,7 @@ def _is_free() -> bool:
 
     thread = threading.Thread(target=look)
     thread.start()
-    thread.join(20)
+    thread.join(PATIENCE_S)
     return found[0]
 
 

@@ -24,8 +24,9 @@ from paddlecloud.core.resources import Resources
 from paddlecloud.engines.local.config import LocalConfig
 from paddlecloud.engines.local.processes import Processes
 from paddlecloud.engines.protocols import Launch
+from tests.patience import PATIENCE_S
 
-TIMEOUT_S = 60.0
+TIMEOUT_S = PATIENCE_S
 # Only root gives each account its own uid; else all jobs have that of the platform.
 ACCOUNT_UID, OTHER_UID = (5001, 5002) if os.geteuid() == 0 else (os.geteuid(), os.geteuid())
 

@@ -15,6 +15,7 @@ from paddlecloud.core.resources import Resources
 from paddlecloud.engines.local import linux, logs
 from paddlecloud.engines.local.logs import LogFile
 from tests.engines.local.bench import HELD, Bench
+from tests.patience import PATIENCE_S
 
 KIB, MIB = 2**10, 2**20
 
@@ -298,7 +299,7 @@ def test_waiting_ends_when_the_platform_closes(following_bench: Bench):
     waiter = threading.Thread(target=bench.processes.wait_log, args=(key, 0, 60))
     waiter.start()
     bench.reopen()
-    waiter.join(30)
+    waiter.join(PATIENCE_S)
     assert not waiter.is_alive()
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from paddlecloud.cli import supervisor
 from paddlecloud.cli.supervisor import how_it_ended, wait_before_s
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.needs("linux")
 
@@ -103,7 +104,7 @@ class Supervised:
         """Its code, and all it said."""
         assert self.process.stderr is not None
         said = self.process.stderr.read().decode()
-        return self.process.wait(60), said
+        return self.process.wait(PATIENCE_S), said
 
 
 def wait_for_end(watch: int) -> None:
@@ -162,7 +163,7 @@ def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
         [sys.executable, "-I", "-S", supervisor.__file__, str(tmp_path)],
         input=json.dumps([part]).encode(),
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 126
     assert b"error: cannot start the x: " in done.stderr
@@ -195,7 +196,7 @@ def test_a_second_one_on_the_same_state_is_refused(tmp_path: Path) -> None:
         [sys.executable, "-I", "-S", supervisor.__file__, str(tmp_path)],
         input=b"[]",
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 5
     assert b"error: a platform already runs" in done.stderr

@@ -16,6 +16,7 @@ from paddlecloud.forms import start_command
 from paddlecloud.kube.kinds import TRAINING_JOB
 from paddlecloud.kube.words import RUNTIME_ANNOTATION
 from paddlecloud.runtime import delivery
+from tests.patience import PATIENCE_S
 from tests.unit.controller.pretended import Namespace, role
 
 MAP = ("configmaps", "job.runtime")
@@ -175,7 +176,7 @@ def run(command: list[str], places: Any, **env: str) -> subprocess.CompletedProc
         _as_started(found, *map(str, places)),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         cwd=places[1].parent,
         env={**os.environ, **env},
     )

@@ -17,10 +17,13 @@ from paddlecloud.controller.__main__ import _JsonLines
 from paddlecloud.controller.families import JobKey
 from paddlecloud.controller.listening import Listener
 from paddlecloud.kube.kinds import PADDLE_JOB
+from tests.patience import PATIENCE_S
 
 
 def _ask(listener: Listener, host: str, path: str = "/healthz") -> str:
-    with urllib.request.urlopen(f"http://{host}:{listener.port}{path}", timeout=10) as answer:
+    with urllib.request.urlopen(
+        f"http://{host}:{listener.port}{path}", timeout=PATIENCE_S
+    ) as answer:
         found: str = answer.read().decode()
         return found
 
@@ -49,7 +52,7 @@ def test_a_prober_that_hangs_up_prints_nothing(capfd: pytest.CaptureFixture[str]
 
     def figures() -> dict[str, float]:
         asked.set()
-        assert hung_up.wait(60)
+        assert hung_up.wait(PATIENCE_S)
         return {f"figure_{number}": 1.0 for number in range(100_000)}  # more than buffers hold
 
     listener = Listener("127.0.0.1", 0, lambda: True, figures)
@@ -58,7 +61,7 @@ def test_a_prober_that_hangs_up_prints_nothing(capfd: pytest.CaptureFixture[str]
         with socket.create_connection(("127.0.0.1", listener.port)) as prober:
             prober.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             prober.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
-            assert asked.wait(60)
+            assert asked.wait(PATIENCE_S)
         hung_up.set()
         assert _ask(listener, "127.0.0.1") == "ok\n"
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from paddlecloud.engines.workqueue import WorkQueue
+from tests.patience import PATIENCE_S
 
 
 class Clock:
@@ -51,7 +52,7 @@ def test_wakes_a_waiting_taker():
     taker = threading.Thread(target=lambda: got.extend(queue.take()))
     taker.start()
     queue.add("x")
-    taker.join(5)
+    taker.join(PATIENCE_S)
     assert got == ["x"]
 
 

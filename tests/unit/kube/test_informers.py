@@ -9,6 +9,7 @@ import pytest
 
 from paddlecloud.kube.informers import Informer, Watched
 from paddlecloud.kube.refusals import Refused
+from tests.patience import PATIENCE_S
 
 
 def thing(name: str, version: int, **more: Any) -> dict[str, Any]:
@@ -37,7 +38,7 @@ class Scripted:
         self.asked.append(query)
         if not self.answers:
             self.over.set()
-            self.held.wait(10)
+            self.held.wait(PATIENCE_S)
             return []
         return self.answers.pop(0)
 
@@ -70,10 +71,10 @@ def follow(*answers: Any) -> tuple[Informer, Scripted, list[str]]:
     what = Watched("/api/v1/pods", "app=x")
     informer = Informer(client, what, lambda body: told.append(body["metadata"]["name"]))
     informer.start()
-    assert client.over.wait(10)
+    assert client.over.wait(PATIENCE_S)
     informer.stop()
     client.held.set()
-    informer.join(10)
+    informer.join(PATIENCE_S)
     return informer, client, told
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from paddlecloud.kube.leases import Lease, LeaseTimes
 from paddlecloud.kube.refusals import Refused
+from tests.patience import PATIENCE_S
 
 QUICK = LeaseTimes(duration_s=1, renew_s=0.02)
 
@@ -76,10 +77,10 @@ def test_waits_for_a_leader_and_follows_when_it_lets_go():
     thread.start()
     assert not held.wait(0.2)
     one.stop()
-    assert held.wait(5)
+    assert held.wait(PATIENCE_S)
     assert server.body["spec"]["leaseTransitions"] == 2
     two.stop()
-    thread.join(5)
+    thread.join(PATIENCE_S)
 
 
 def test_takes_over_from_a_leader_that_is_silent():
@@ -101,7 +102,7 @@ def test_says_when_it_is_lost_and_when_it_leads_again():
         assert time.monotonic() < deadline
         time.sleep(0.01)
     server.is_cut = False
-    assert one.leads.wait(5)
+    assert one.leads.wait(PATIENCE_S)
     one.stop()
 
 
@@ -111,7 +112,7 @@ def test_waits_its_turn_when_another_led_meanwhile():
     one.hold()
     with server.lock:  # as if it had been paused for long, and the other had waited for long
         server._put({**server.body, "spec": {**server.body["spec"], "holderIdentity": "two"}})
-    two._held_until = time.monotonic() + 60
+    two._held_until = time.monotonic() + PATIENCE_S
     deadline = time.monotonic() + 5
     while one.leads.is_set():
         assert time.monotonic() < deadline

@@ -25,6 +25,7 @@ from tests.old_chunks import (
     quiet,
     upload,
 )
+from tests.patience import PATIENCE_S
 from tests.storing import ANN, BOB, Bench, at
 
 __all__ = ["bench", "clock", "files"]  # fixtures
@@ -41,7 +42,7 @@ def stuck(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, th
 
     def copy_whole(*args: object) -> os.stat_result:
         has_begun.set()
-        assert may_go_on.wait(30)
+        assert may_go_on.wait(PATIENCE_S)
         return real(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(legacy_files, "copy_whole", copy_whole)
@@ -71,7 +72,7 @@ def test_nobody_waits_for_the_copy_of_another(
     bench.put("g", b"data")
     copying = threading.Thread(target=call, args=[files])
     copying.start()
-    assert has_begun.wait(30)
+    assert has_begun.wait(PATIENCE_S)
     files.touch(BOB, at("f", "bob"), CHUNK)
     post(files, BOB, at("f", "bob"), 0, b"b" * CHUNK)
     assert files.chunk_meta(ANN, at("g"), 0, CHUNK).size_bytes == 4
@@ -87,7 +88,7 @@ def test_nobody_waits_for_the_copy_of_another(
     finishing.start()
     may_go_on.set()
     for thread in (copying, finishing):
-        thread.join(30)
+        thread.join(PATIENCE_S)
         assert not thread.is_alive()
     post(files, ANN, F, 0, b"n" * CHUNK)
     quiet(files, clock)
@@ -105,11 +106,11 @@ def test_a_chunk_set_aside_must_fit_the_file_it_meets(
     bench.put("f", b"o" * 2 * CHUNK)
     touching = threading.Thread(target=files.touch, args=[ANN, F, CHUNK])
     touching.start()
-    assert has_begun.wait(30)
+    assert has_begun.wait(PATIENCE_S)
     receiver = files.receive_chunk(ANN, F, CHUNK)
     receiver.write(b"m" * CHUNK)
     may_go_on.set()
-    touching.join(30)
+    touching.join(PATIENCE_S)
     with pytest.raises(InvalidInput, match="behind the end"):
         receiver.finish()
     give_up(files, clock)

@@ -19,6 +19,7 @@ from paddlecloud.pfs.shapes import UploadWish
 from paddlecloud.pfs.snapshots import Snapshots
 from paddlecloud.wire import snapshots as lists
 from paddlecloud.wire.digests import LEAF_BYTES
+from tests.patience import PATIENCE_S
 from tests.storing import ANN, BOB, Bench, digest_of, leaves_of, owner, send
 
 FOLDER = {"train.py": b"print('hi')", "lib/a.py": b"a", "lib/same.py": b"a", "run.sh": b"#!"}
@@ -237,16 +238,16 @@ def test_an_account_does_not_wait_for_another(bench: Bench, monkeypatch: pytest.
     def fsync(fd: int) -> None:
         if not is_syncing.is_set():
             is_syncing.set()
-            assert may_go_on.wait(30)
+            assert may_go_on.wait(PATIENCE_S)
         real(fd)
 
     monkeypatch.setattr(os, "fsync", fsync)
     slow = threading.Thread(target=snapshots.put, args=[ANN, wish])
     slow.start()
-    assert is_syncing.wait(30)
+    assert is_syncing.wait(PATIENCE_S)
     assert snapshots.put(BOB, wish).missing == []
     may_go_on.set()
-    slow.join(30)
+    slow.join(PATIENCE_S)
     assert snapshots.get(1, wish.digest) == snapshots.get(2, wish.digest)
 
 

@@ -11,6 +11,7 @@ import pytest
 from paddlecloud.core.errors import QuotaExceeded
 from paddlecloud.localfs.trees import Totals
 from paddlecloud.pfs.usage import Usage
+from tests.patience import PATIENCE_S
 from tests.storing import owner
 
 
@@ -155,7 +156,7 @@ def test_whoever_moves_bytes_never_waits_for_a_walk():
 
     def count(_: object) -> Totals:
         walking.set()
-        assert may_end.wait(30)
+        assert may_end.wait(PATIENCE_S)
         return Totals(1, 10)
 
     usage = Usage(count)
@@ -166,11 +167,11 @@ def test_whoever_moves_bytes_never_waits_for_a_walk():
         note(0, 0)
     sweeper = threading.Thread(target=usage.sweep)
     sweeper.start()
-    assert walking.wait(30)
+    assert walking.wait(PATIENCE_S)
     held.absorb(usage.reserve(who, 20, 0))
     held.release()
     may_end.set()
-    sweeper.join(30)
+    sweeper.join(PATIENCE_S)
     assert usage.totals(who) == (Totals(1, 10), 0)
 
 
@@ -187,5 +188,5 @@ def test_what_takes_its_name_just_now_is_not_refused_room():
         other.join(0.2)
         assert got == []  # it waits instead
         held.release()
-    other.join(30)
+    other.join(PATIENCE_S)
     assert len(got) == 1

@@ -14,6 +14,7 @@ import pytest
 from paddlecloud.forms import start_command
 from paddlecloud.runtime import delivery, paddlecloud_runtime
 from tests import possible
+from tests.patience import PATIENCE_S
 
 FILE = Path(delivery.__file__).with_name(delivery.FILE_NAME)
 SAVES = """
@@ -42,7 +43,7 @@ class InFront:
 
     def run(self, *command: str, **more: object) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [*self._front, *command], capture_output=True, text=True, timeout=60, **more
+            [*self._front, *command], capture_output=True, text=True, timeout=PATIENCE_S, **more
         )  # type: ignore[call-overload, no-any-return]
 
     def start(self, *command: str) -> subprocess.Popen[str]:
@@ -144,7 +145,7 @@ def test_lets_a_program_save_when_it_is_told_to_end(in_front, tmp_path, shells):
     assert running.stdout.readline() == "up\n"
     running.send_signal(signal.SIGTERM)
     assert running.stdout.read() == "saved\n"
-    assert running.wait(30) == (128 + signal.SIGTERM if shells else 0)
+    assert running.wait(PATIENCE_S) == (128 + signal.SIGTERM if shells else 0)
 
 
 def _quoted(word: str) -> str:
@@ -157,7 +158,7 @@ def test_passes_other_signals_on(in_front):
     assert running.stdout.readline() == "up\n"
     running.send_signal(signal.SIGUSR1)
     assert running.stdout.readline() == "heard\n"
-    assert running.wait(30) == 5
+    assert running.wait(PATIENCE_S) == 5
 
 
 def test_does_not_wait_for_what_a_program_left_behind(in_front):
@@ -177,7 +178,7 @@ def test_does_not_wait_for_what_was_not_told_to_end(in_front, tmp_path):
     left = int(running.stdout.readline())
     try:
         running.send_signal(signal.SIGTERM)
-        assert running.wait(30) == 128 + signal.SIGTERM
+        assert running.wait(PATIENCE_S) == 128 + signal.SIGTERM
     finally:
         os.kill(left, signal.SIGKILL)
 

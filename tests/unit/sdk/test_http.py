@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from paddlecloud.sdk.http import Connection, Cut, Endpoint, Response, query, quote
+from tests.patience import PATIENCE_S
 from tests.scripted_server import RawServer
 
 
@@ -114,7 +115,7 @@ def test_hears_a_server_that_answers_before_it_has_read_the_body() -> None:
     response = connection.request("PUT", "/big", size, pieces, timeout_s=5.0)
     assert (response.status, response.read()) == (413, b"big")
     connection.close()
-    thread.join(5)
+    thread.join(PATIENCE_S)
     listening.close()
 
 

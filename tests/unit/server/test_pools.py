@@ -10,6 +10,7 @@ import pytest
 
 from paddlecloud.core.errors import RateLimited
 from paddlecloud.server.pools import Pool, Shares
+from tests.patience import PATIENCE_S
 
 
 class Asked:
@@ -29,7 +30,7 @@ class Asked:
 
     def wait_for(self, count: int) -> None:
         for _ in range(count):
-            assert self._ended.acquire(timeout=20)
+            assert self._ended.acquire(timeout=PATIENCE_S)
 
 
 def test_callers_take_turns() -> None:
@@ -50,7 +51,7 @@ def test_one_caller_never_has_more_than_its_share() -> None:
     for number in range(10):
         asked.ask(f"alice{number}", "alice", go.wait)
     asked.ask("bob", "bob", served.set)
-    assert served.wait(20)
+    assert served.wait(PATIENCE_S)
     asked.wait_for(1)
     assert [name for name in asked.began if name != "bob"] == ["alice0", "alice1"]
     go.set()

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from paddlecloud.testing.ports import free_port
+from tests.patience import PATIENCE_S
 
 
 def test_is_nobody_elses_before_anything_listens_there() -> None:
@@ -28,7 +29,7 @@ def test_is_nobody_elses_before_anything_listens_there() -> None:
         assert {int(other.stdout.readline()), free_port(among)} == set(among)
         with pytest.raises(OSError, match="no port from"):
             free_port(among)
-        other.communicate("\n", timeout=60)
+        other.communicate("\n", timeout=PATIENCE_S)
 
 
 def test_is_not_one_that_somebody_listens_on() -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 
 from paddlecloud.wire.job_workspace import FOLDER, SCRIPT, SCRIPT_NAME, command_of, entry
+from tests.patience import PATIENCE_S
 from tests.unit.strategies import texts
 
 FOLDERS = ("log", "output", "test_data", "thirdparty", "train_data")
@@ -54,7 +55,7 @@ class Replica:
 
     def run(self, command: str, **env: str) -> tuple[int, str]:
         process = self.start(command, **env)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=PATIENCE_S)
         return process.returncode, out
 
     @property
@@ -227,7 +228,7 @@ def test_a_stop_gives_the_program_its_time(replica: Replica) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     os.killpg(process.pid, signal.SIGTERM)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, "saving\n" in out) == (5, True)
     assert (replica.out / "rank-00000/hook").exists()
 
@@ -238,7 +239,7 @@ def test_a_process_left_behind_does_not_hold_it(replica: Replica) -> None:
     assert process.stdout is not None
     left = int(process.stdout.readline())
     try:
-        assert process.wait(timeout=30) == 3
+        assert process.wait(timeout=PATIENCE_S) == 3
     finally:
         os.kill(left, signal.SIGKILL)
         process.stdout.close()

@@ -16,6 +16,7 @@ from paddlecloud.engines.kubernetes.config import KubernetesConfig
 from paddlecloud.engines.kubernetes.logs import Logs
 from paddlecloud.kube.refusals import UNREACHABLE, Refused
 from paddlecloud.kube.words import LOG_FINALIZER
+from tests.patience import PATIENCE_S
 
 KEY = ReplicaKey("job-1", 1, Role.TRAINER, 0, 1)
 POD: dict[str, Any] = {
@@ -83,7 +84,7 @@ def test_lets_a_pod_go_when_its_log_is_stored_whatever_went_wrong_before(tmp_pat
     )
     try:
         logs.pod_changed(POD)
-        assert released.wait(20)
+        assert released.wait(PATIENCE_S)
         assert logs.read(KEY, 0, 100).data == b"trained\n"
     finally:
         logs.close()

@@ -12,6 +12,7 @@ from paddlecloud.core.phases import Phase
 from paddlecloud.core.resources import Resources
 from paddlecloud.engines.local.store import FIRST_NETWORK, LAST_NETWORK, Store
 from paddlecloud.engines.protocols import JobRun
+from tests.patience import PATIENCE_S
 
 
 def a_job(job_id: str = "job-1", run: int = 1, trainers: int = 2) -> JobRun:
@@ -104,7 +105,7 @@ def test_wakes_a_watcher(store):
     watcher.start()
     store.tell(a_job(), Event("Queued", "waits"))
     store.notify()
-    watcher.join(10)
+    watcher.join(PATIENCE_S)
     assert got[0].event.message == "waits"
 
 
@@ -122,7 +123,7 @@ def test_closing_frees_a_watcher(store):
     watcher = threading.Thread(target=lambda: store.changes(0, 0.2))
     watcher.start()
     store.close()
-    watcher.join(10)
+    watcher.join(PATIENCE_S)
     assert not watcher.is_alive()
 
 

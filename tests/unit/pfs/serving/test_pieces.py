@@ -18,6 +18,7 @@ from paddlecloud.pfs.serving.record_streams import RecordReader
 from paddlecloud.pfs.serving.workers import Pool, Steps, Task
 from paddlecloud.wire import records
 from paddlecloud.wire.digests import leaf_hash
+from tests.patience import PATIENCE_S
 
 
 def pieces(data: bytes, cuts: list[int]) -> list[memoryview]:
@@ -156,7 +157,7 @@ def test_gives_no_account_more_than_its_share_of_the_threads() -> None:
     def work(account_id: int) -> Steps:
         running.append(account_id)
         if account_id == 1:
-            released.wait(60)
+            released.wait(PATIENCE_S)
         else:
             ran_other.set()
         return True
@@ -168,10 +169,10 @@ def test_gives_no_account_more_than_its_share_of_the_threads() -> None:
         task = Task(None)  # type: ignore[arg-type]
         task.account_id, task.steps = account_id, work(account_id)
         pool.put(task)
-    assert ran_other.wait(60)
+    assert ran_other.wait(PATIENCE_S)
     assert running.count(1) <= 2
     released.set()
     pool.stop()
     for worker in pool.workers:
-        worker.thread.join(60)
+        worker.thread.join(PATIENCE_S)
     assert sorted(running) == [1, 1, 1, 1, 1, 2]

@@ -15,6 +15,7 @@ from paddlecloud.pfs.serving import polling
 from paddlecloud.pfs.serving.links import READ
 from paddlecloud.pfs.serving.polling import Poller
 from paddlecloud.pfs.serving.workers import Pool, Steps, Task
+from tests.patience import PATIENCE_S
 
 _REQUEST = b"GET / HTTP/1.1\r\n\r\n"
 
@@ -63,9 +64,9 @@ def serving(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serving]:
     poller.cut()
     poller.pool.stop()
     for worker in poller.pool.workers:
-        worker.thread.join(60)
+        worker.thread.join(PATIENCE_S)
     poller.end()
-    thread.join(60)
+    thread.join(PATIENCE_S)
     listener.close()
 
 
@@ -125,7 +126,7 @@ def test_refuses_an_address_whose_requests_fill_its_places_and_no_other(serving:
         for _ in range(6):
             stack.enter_context(serving.connect()).sendall(_REQUEST)
         for _ in range(6):
-            assert under_way.acquire(timeout=60)
+            assert under_way.acquire(timeout=PATIENCE_S)
         with serving.connect() as sock:
             assert sock.recv(100).startswith(b"HTTP/1.1 503 ")
         serving.steps = None
@@ -139,7 +140,7 @@ def test_cuts_a_transfer_that_moves_nothing_and_lets_it_clean_up(serving: Servin
     with serving.connect() as sock:
         sock.sendall(_REQUEST)
         assert sock.recv(100) == b""
-    assert serving.was_cut.wait(60)
+    assert serving.was_cut.wait(PATIENCE_S)
 
 
 def test_lets_a_transfer_go_on_that_moves_now_and_then(serving: Serving) -> None:
@@ -162,7 +163,7 @@ def test_lets_a_transfer_go_on_that_moves_now_and_then(serving: Serving) -> None
     with serving.connect() as sock:
         sock.sendall(_REQUEST)
         for letter in b"abc":
-            assert seen.wait(60)
+            assert seen.wait(PATIENCE_S)
             seen.clear()
             sock.sendall(bytes((letter,)))
         assert sock.recv(100) == b"abc"
@@ -183,7 +184,7 @@ def test_ends_when_the_thread_sees_it_before_it_is_woken(monkeypatch: pytest.Mon
 
         monkeypatch.setattr(os, "eventfd_write", ring_late)
         poller.end()
-        thread.join(60)
+        thread.join(PATIENCE_S)
         assert not thread.is_alive()
 
 
