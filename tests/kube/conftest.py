@@ -22,7 +22,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     try:
         made = running.start(state, nodes=8)
         made.kubectl("apply", "-f", "-", text=manifests.as_yaml(manifests.definitions()))
-        made.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+        made.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
         yield made
     finally:
         running.run_tool("stop", "--state", state)

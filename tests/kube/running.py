@@ -121,7 +121,7 @@ def real_cluster(folder: Callable[[], Path]) -> Iterator[RealCluster]:
 
 def install_definitions(cluster: Cluster) -> None:
     cluster.kubectl("apply", "-f", "-", text=manifests.as_yaml(manifests.definitions()))
-    cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
 
 
 class Namespace:

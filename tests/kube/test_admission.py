@@ -228,7 +228,7 @@ def test_grows_a_job_when_there_is_room(namespace, operator):
     until(lambda: "has 1 of 4 workers: waits" in admitted(namespace, "grows")[2], "the reason")
     assert pods_of(namespace, "grows") == ["grows-worker-0"]
     namespace.kubectl("scale", "pdj/runs", "--replicas=4")
-    namespace.kubectl("wait", "pdj/grows", "--for=jsonpath={.status.ready}=4/4", "--timeout=60s")
+    namespace.kubectl("wait", "pdj/grows", "--for=jsonpath={.status.ready}=4/4", "--timeout=180s")
     assert namespace.status("grows")["allocation"] == {"workers": 4, "revision": 2}
 
 

@@ -43,7 +43,7 @@ def test_runs_to_its_end(namespace, operator, files, job, mode, pods, kept):
             assert phases <= {"Succeeded", "Failed"}
             assert len(namespace.pods()) == pods
         else:
-            namespace.kubectl("wait", "--for=delete", "pods", "--all", "--timeout=60s")
+            namespace.kubectl("wait", "--for=delete", "pods", "--all", "--timeout=180s")
             assert namespace.get("services")["items"] == []
     finally:
         if "pv-pvc" in files:  # a volume belongs to no namespace
@@ -67,7 +67,7 @@ def test_hands_all_roles_to_the_scheduler_the_worker_names(namespace, operator):
     )
     assert "PodGroup" in complaint
     namespace.kubectl(
-        "wait", "pdj/wide-ande-deep", "--for=jsonpath={.status.worker.pending}=2", "--timeout=60s"
+        "wait", "pdj/wide-ande-deep", "--for=jsonpath={.status.worker.pending}=2", "--timeout=180s"
     )
     made = namespace.pods()
     assert len(made) == 4

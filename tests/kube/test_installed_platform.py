@@ -74,14 +74,14 @@ def installed(real_cluster: RealCluster) -> Iterator[RealCluster]:
     real_cluster.kubectl("apply", "-f", "-", text=manifests.as_yaml(objects))
     try:
         for what in (f"statefulset/{SERVER}", f"deployment/{manifests.NAME}"):
-            real_cluster.kubectl("-n", HERE, "rollout", "status", what, "--timeout=60s")
+            real_cluster.kubectl("-n", HERE, "rollout", "status", what, "--timeout=180s")
         yield real_cluster
     finally:
         # The definitions stay: other tests use them.
         mine = [one for one in objects if one["kind"] != "CustomResourceDefinition"]
         text = manifests.as_yaml(mine)
         real_cluster.kubectl("delete", "namespace", ACCOUNTS, "--wait=false", "--ignore-not-found")
-        real_cluster.kubectl("delete", "-f", "-", "--timeout=60s", text=text)
+        real_cluster.kubectl("delete", "-f", "-", "--timeout=180s", text=text)
 
 
 @contextmanager

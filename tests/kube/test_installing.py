@@ -67,7 +67,7 @@ def _run_jobs(namespace: Namespace) -> None:
     namespace.apply(paddle_job(worker=role(2), ps=role(1), intranet="Service"))
     namespace.until_phase("Running")
     namespace.kubectl("scale", "pdj/job", "--replicas=3")
-    namespace.kubectl("wait", "pdj/job", "--for=jsonpath={.status.ready}=4/4", "--timeout=60s")
+    namespace.kubectl("wait", "pdj/job", "--for=jsonpath={.status.ready}=4/4", "--timeout=180s")
     namespace.finish()
     namespace.until_phase("Completed")
     namespace.until_phase("Failed", "fails")
@@ -77,7 +77,7 @@ def test_installs_upgrades_and_leaves_nothing_behind(bare_cluster, tmp_path):
     before = _everything(bare_cluster)
     text = _printed("--image", "none:1")
     bare_cluster.kubectl("apply", "-f", "-", text=text)
-    bare_cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    bare_cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
     team = Namespace(bare_cluster, "team")
     config = _limited(bare_cluster, tmp_path / "kubeconfig")
     words = ("--lease-namespace", HERE, "--log-wait", "1")
@@ -106,7 +106,7 @@ def test_installs_upgrades_and_leaves_nothing_behind(bare_cluster, tmp_path):
     assert [row for row in operator.lines if row["level"] == "error"] == []
     assert [row for row in operator.lines if "forbidden" in row["message"]] == []
     team.remove()
-    bare_cluster.kubectl("delete", "-f", "-", "--timeout=60s", text=text)
+    bare_cluster.kubectl("delete", "-f", "-", "--timeout=180s", text=text)
     until(lambda: _everything(bare_cluster) == before, "the cluster to be as it was")
 
 
@@ -115,7 +115,7 @@ def test_is_removed_although_nobody_looks_after_its_jobs(bare_cluster, tmp_path)
     before = _everything(bare_cluster)
     text = _printed("--image", "none:1")
     bare_cluster.kubectl("apply", "-f", "-", text=text)
-    bare_cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    bare_cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
     team = Namespace(bare_cluster, "team-2")
     config = _limited(bare_cluster, tmp_path / "kubeconfig")
     operator = OperatorProcess(config, tmp_path / "operator.log", "--lease-namespace", HERE)
@@ -124,6 +124,6 @@ def test_is_removed_although_nobody_looks_after_its_jobs(bare_cluster, tmp_path)
         team.until_phase("Running")
     finally:
         operator.stop()
-    bare_cluster.kubectl("delete", "-f", "-", "--timeout=60s", text=text)
+    bare_cluster.kubectl("delete", "-f", "-", "--timeout=180s", text=text)
     team.remove()
     until(lambda: _everything(bare_cluster) == before, "the cluster to be as it was")

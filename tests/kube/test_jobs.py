@@ -32,19 +32,19 @@ def test_scales_with_kubectl(namespace, operator):
     namespace.until_phase("Running")
     first = namespace.pods()["job-worker-0"]["metadata"]["uid"]
     namespace.kubectl("scale", "pdj/job", "--replicas=4")
-    namespace.kubectl("wait", "pdj/job", "--for=jsonpath={.status.ready}=4/4", "--timeout=60s")
+    namespace.kubectl("wait", "pdj/job", "--for=jsonpath={.status.ready}=4/4", "--timeout=180s")
     until(
         lambda: namespace.get("configmap/job")["data"]["PADDLE_TRAINERS_NUM"] == "4",
         "the peers of four",
     )
     namespace.kubectl("scale", "pdj/job", "--replicas=1")
-    namespace.kubectl("wait", "--for=delete", "pod/job-worker-1", "--timeout=60s")
-    namespace.kubectl("wait", "pdj/job", "--for=jsonpath={.status.replicas}=1", "--timeout=60s")
+    namespace.kubectl("wait", "--for=delete", "pod/job-worker-1", "--timeout=180s")
+    namespace.kubectl("wait", "pdj/job", "--for=jsonpath={.status.replicas}=1", "--timeout=180s")
     left = namespace.pods()
     assert list(left) == ["job-worker-0"]
     assert left["job-worker-0"]["metadata"]["uid"] == first
     namespace.kubectl("scale", "pdj/job", "--replicas=9")
-    namespace.kubectl("wait", "pdj/job", "--for=jsonpath={.status.ready}=4/4", "--timeout=60s")
+    namespace.kubectl("wait", "pdj/job", "--for=jsonpath={.status.ready}=4/4", "--timeout=180s")
     assert len(namespace.pods()) == 4  # limits hold
     scale = json.loads(namespace.kubectl("get", "pdj/job", "--subresource=scale", "-o", "json"))
     selected = namespace.pods("-l", scale["status"]["selector"])
@@ -69,8 +69,8 @@ def test_is_scaled_by_an_autoscaler(namespace, operator):
     }
     namespace.apply(autoscaler)
     # It needs no figures to see that there are fewer than the least.
-    namespace.kubectl("wait", "pdj/job", "--for=jsonpath={.status.ready}=3/3", "--timeout=60s")
-    namespace.kubectl("wait", "hpa/job", "--for=condition=AbleToScale", "--timeout=60s")
+    namespace.kubectl("wait", "pdj/job", "--for=jsonpath={.status.ready}=3/3", "--timeout=180s")
+    namespace.kubectl("wait", "hpa/job", "--for=condition=AbleToScale", "--timeout=180s")
 
 
 def test_says_what_a_container_without_a_command_cannot_do(namespace, operator):
@@ -88,8 +88,8 @@ def test_leaves_nothing_behind_when_deleted(namespace, operator):
     namespace.apply(paddle_job(worker=workers, ps=role(1), intranet="Service"))
     namespace.until_phase("Running")
     assert "paddlecloud_runtime.py" in namespace.get("configmap/job.runtime")["data"]
-    namespace.kubectl("delete", "pdj/job", "--timeout=60s")
-    namespace.kubectl("wait", "--for=delete", "pods", "--all", "--timeout=60s")
+    namespace.kubectl("delete", "pdj/job", "--timeout=180s")
+    namespace.kubectl("wait", "--for=delete", "pods", "--all", "--timeout=180s")
 
     def is_empty() -> bool:
         services = namespace.get("services")["items"]
@@ -108,7 +108,7 @@ def test_starts_anew_under_the_same_name(namespace, operator):
     namespace.until_phase("Running")
     old = {pod["metadata"]["uid"] for pod in namespace.pods().values()}
     namespace.kubectl("delete", "pdj/job", "--wait=false")
-    namespace.kubectl("wait", "--for=delete", "pdj/job", "--timeout=60s")
+    namespace.kubectl("wait", "--for=delete", "pdj/job", "--timeout=180s")
     namespace.apply(paddle_job(worker=role(2)))
     namespace.until_phase("Running")
     job = namespace.get("pdj/job")
@@ -129,7 +129,7 @@ def test_restarts_what_failed_until_the_limit(namespace, operator):
     events = namespace.get("events")["items"]
     told = {one["reason"] for one in events if one["involvedObject"]["kind"] == "PaddleJob"}
     assert {"Restarting", "Failed"} <= told
-    namespace.kubectl("wait", "--for=delete", "pods", "--all", "--timeout=60s")
+    namespace.kubectl("wait", "--for=delete", "pods", "--all", "--timeout=180s")
 
 
 def test_suspends_and_goes_on(namespace, operator):
@@ -137,7 +137,7 @@ def test_suspends_and_goes_on(namespace, operator):
     namespace.until_phase("Running")
     namespace.kubectl("patch", "pdj/job", "--type=merge", "-p", '{"spec":{"suspend":true}}')
     namespace.until_phase("Suspended")
-    namespace.kubectl("wait", "--for=delete", "pods", "--all", "--timeout=60s")
+    namespace.kubectl("wait", "--for=delete", "pods", "--all", "--timeout=180s")
     namespace.kubectl("patch", "pdj/job", "--type=merge", "-p", '{"spec":{"suspend":false}}')
     namespace.until_phase("Running")
 
@@ -169,7 +169,7 @@ def test_is_refused_by_the_api_server_when_it_can_never_work(namespace, spec, wo
 
 def test_tells_a_bad_spec_and_takes_the_better_one(namespace, operator):
     namespace.apply(paddle_job(worker={"replicas": 1}))
-    namespace.kubectl("wait", "--for=condition=Valid=False", "pdj/job", "--timeout=60s")
+    namespace.kubectl("wait", "--for=condition=Valid=False", "pdj/job", "--timeout=180s")
     valid = next(one for one in namespace.status()["conditions"] if one["type"] == "Valid")
     assert valid["message"] == "spec.worker.template.spec.containers: needs at least one container"
     namespace.apply(paddle_job(worker=role(1)))

@@ -39,7 +39,7 @@ def test_a_moved_worker_comes_back_elsewhere_once(namespace, operator):
     order(namespace, "pdj/job", MOVES_ANNOTATION, json.dumps([move]))
     selector = f"--selector={ATTEMPT_LABEL}=2"
     until(lambda: namespace.pods(selector), "the next attempt")
-    namespace.kubectl("wait", "pods", selector, "--for=condition=Ready", "--timeout=60s")
+    namespace.kubectl("wait", "pods", selector, "--for=condition=Ready", "--timeout=180s")
     namespace.until_phase("Running")
     moved = namespace.pods()
     assert moved["job-worker-1"]["spec"]["nodeName"] != node
@@ -82,7 +82,7 @@ def test_holds_pods_for_their_logs_but_not_for_ever(cluster, namespace, tmp_path
         )
         namespace.finish()
         namespace.until_phase("Completed")
-        namespace.kubectl("wait", "--for=delete", "pods", "--all", "--timeout=30s")
+        namespace.kubectl("wait", "--for=delete", "pods", "--all", "--timeout=180s")
         lost = told(namespace, "LogLost")
         assert [one["type"] for one in lost] == ["Warning"]
         assert "job-worker-1 within 2 s" in lost[0]["message"]
@@ -96,6 +96,6 @@ def test_lets_pods_go_although_their_job_is_gone(cluster, namespace, tmp_path):
         job["metadata"]["annotations"] = {ARCHIVE_ANNOTATION: "true"}
         namespace.apply(job)
         namespace.until_phase("Running")
-        namespace.kubectl("delete", "pdj/job", "--timeout=30s")
-        namespace.kubectl("wait", "--for=delete", "pods", "--all", "--timeout=60s")
+        namespace.kubectl("delete", "pdj/job", "--timeout=180s")
+        namespace.kubectl("wait", "--for=delete", "pods", "--all", "--timeout=180s")
         assert [one["involvedObject"]["kind"] for one in told(namespace, "LogLost")] == ["Pod"]

@@ -21,9 +21,9 @@ GROUP = "podgroups.scheduling.volcano.sh"
 def kind(cluster: Cluster) -> Iterator[None]:
     file = next((possible.cluster_programs() / "volcano").glob("*podgroups*.yaml"))
     cluster.kubectl("create", "-f", str(file))
-    cluster.kubectl("wait", "--for=condition=Established", f"crd/{GROUP}", "--timeout=30s")
+    cluster.kubectl("wait", "--for=condition=Established", f"crd/{GROUP}", "--timeout=180s")
     yield
-    cluster.kubectl("delete", "-f", str(file), "--timeout=60s")
+    cluster.kubectl("delete", "-f", str(file), "--timeout=180s")
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def jobs(real_cluster: RealCluster) -> Iterator[Namespace]:
         real_cluster.kubectl("apply", "-f", "-", text=manifests.as_yaml(objects))
         for job in _jobs(real_cluster):
             namespace.apply(job)
-        real_cluster.kubectl("-n", home, "rollout", "status", here, "--timeout=60s")
+        real_cluster.kubectl("-n", home, "rollout", "status", here, "--timeout=180s")
         yield namespace
         lines = real_cluster.kubectl("-n", home, "logs", here).splitlines()
         rows = [json.loads(line) for line in lines]
@@ -93,7 +93,7 @@ def _losses(log: str) -> list[float]:
 def test_says_which_image_is_missing(jobs):
     reason = until(lambda: _reason_with(jobs, "no-image", "cannot be pulled"), "the reason")
     assert reason.startswith("no-image-worker-0 the image localhost/none:1 cannot be pulled")
-    jobs.kubectl("delete", "pdj/no-image", "--timeout=60s")
+    jobs.kubectl("delete", "pdj/no-image", "--timeout=180s")
 
 
 def _reason_with(jobs: Namespace, job: str, word: str) -> str:
@@ -122,7 +122,7 @@ def test_lets_people_in_and_pods_talk(jobs):
     assert mounted.split(",") == addresses
     there = f"{addresses[1]}:{variables['PADDLE_PORT']}"
     assert _fetch(jobs, "talk-worker-0", there) == "talk-worker-1\n"
-    jobs.kubectl("delete", "pdj/talk", "--timeout=60s")
+    jobs.kubectl("delete", "pdj/talk", "--timeout=180s")
 
 
 def test_lets_pods_find_each_other_by_name(jobs):
@@ -131,7 +131,7 @@ def test_lets_pods_find_each_other_by_name(jobs):
     first, second = endpoints.split(",")
     assert (first.split(":")[0], second.split(":")[0]) == ("named-worker-0", "named-worker-1")
     assert _fetch(jobs, "named-worker-0", second) == "named-worker-1\n"
-    jobs.kubectl("delete", "pdj/named", "--timeout=60s")
+    jobs.kubectl("delete", "pdj/named", "--timeout=180s")
 
 
 def _environment(jobs: Namespace, pod: str) -> dict[str, str]:

@@ -58,7 +58,7 @@ def test_goes_on_after_a_restart(cluster, namespace, operator, parts):
     namespace.kubectl("scale", "pdj/old", "--replicas=3")
     namespace.apply(paddle_job("new", worker=role(2)))
     namespace.until_phase("Running", "new")
-    namespace.kubectl("wait", "pdj/old", "--for=jsonpath={.status.ready}=3/3", "--timeout=60s")
+    namespace.kubectl("wait", "pdj/old", "--for=jsonpath={.status.ready}=3/3", "--timeout=180s")
     after = {name: pod["metadata"]["uid"] for name, pod in namespace.pods().items()}
     assert before.items() <= after.items()
     assert len(after) == 5

@@ -142,7 +142,7 @@ def test_answers_what_a_program_asks_and_follows_its_peers(jobs):
     assert facts == ["trainer", 1, 2, 2, 1]
     jobs.kubectl("scale", "pdj/asks", "--replicas=3")
     until(lambda: "three" in _log(jobs, "asks-worker-0"), "a third peer", MOUNTED_S)
-    jobs.kubectl("delete", "pdj/asks", "--timeout=60s")
+    jobs.kubectl("delete", "pdj/asks", "--timeout=180s")
 
 
 def test_runs_a_command_as_it_is_where_there_is_no_python(jobs):

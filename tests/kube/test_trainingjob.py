@@ -30,7 +30,7 @@ def training_job(name: str = "job", **spec: Any) -> dict[str, Any]:
 
 def until_phase(namespace: Any, phase: str, job: str = "job") -> None:
     wanted = "--for=jsonpath={.status.phase}=" + phase
-    namespace.kubectl("wait", f"tj/{job}", wanted, "--timeout=60s")
+    namespace.kubectl("wait", f"tj/{job}", wanted, "--timeout=180s")
 
 
 def test_runs_beside_a_paddle_job_of_the_same_name(namespace, operator):
@@ -51,7 +51,7 @@ def test_runs_beside_a_paddle_job_of_the_same_name(namespace, operator):
     assert row[:4] == ["job", "running", "PS", "2/2"]
 
     namespace.kubectl("scale", "tj/job", "--replicas=3")
-    namespace.kubectl("wait", "tj/job", "--for=jsonpath={.status.ready}=4/4", "--timeout=60s")
+    namespace.kubectl("wait", "tj/job", "--for=jsonpath={.status.ready}=4/4", "--timeout=180s")
     scale = json.loads(namespace.kubectl("get", "tj/job", "--subresource=scale", "-o", "json"))
     assert len(namespace.pods("-l", scale["status"]["selector"])) == 3
     assert namespace.get("configmap/job.trainingjob")["data"]["PADDLE_TRAINERS_NUM"] == "3"
@@ -81,7 +81,7 @@ def test_is_refused_if_it_can_never_work(namespace, spec, words):
 
 def test_says_what_is_wrong_with_what_the_schema_lets_through(namespace, operator):
     namespace.apply(training_job(trainer={"entrypoint": "x", "min_instance": 1, "maxInstance": 2}))
-    namespace.kubectl("wait", "tj/job", "--for=condition=Valid=False", "--timeout=60s")
+    namespace.kubectl("wait", "tj/job", "--for=condition=Valid=False", "--timeout=180s")
     reason = namespace.get("tj/job")["status"]["reason"]
     assert "max-instances should equal to min-instances" in reason
 
@@ -98,8 +98,8 @@ def test_runs_the_examples(namespace, operator):
     until_phase(namespace, "running", "elastic-fit-a-line")
     namespace.kubectl("scale", "tj/elastic-fit-a-line", "--replicas=4")
     ready = "--for=jsonpath={.status.ready}=5/5"
-    namespace.kubectl("wait", "tj/elastic-fit-a-line", ready, "--timeout=60s")
-    namespace.kubectl("rollout", "status", "deployment/load", "--timeout=60s")
+    namespace.kubectl("wait", "tj/elastic-fit-a-line", ready, "--timeout=180s")
+    namespace.kubectl("rollout", "status", "deployment/load", "--timeout=180s")
     odd = [
         condition
         for job in namespace.get("tj")["items"]

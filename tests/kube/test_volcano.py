@@ -25,7 +25,7 @@ def volcano(bare_cluster: Cluster) -> Iterator[Cluster]:
     running.add_to(bare_cluster, "--volcano")
     running.install_definitions(bare_cluster)
     yield bare_cluster
-    bare_cluster.kubectl("delete", "crd", "--all", "--timeout=60s")
+    bare_cluster.kubectl("delete", "crd", "--all", "--timeout=180s")
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_places_no_pod_of_a_gang_that_does_not_fit_whole(team, is_made_by_hand):
     if is_made_by_hand:
         assert team.get(f"{GROUP}/job")["metadata"]["uid"] == group["metadata"]["uid"]
     else:
-        team.kubectl("wait", "--for=delete", f"{GROUP}/job", "--timeout=60s")
+        team.kubectl("wait", "--for=delete", f"{GROUP}/job", "--timeout=180s")
 
 
 def _is_refused(namespace: Namespace) -> bool:
