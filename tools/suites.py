@@ -305,8 +305,11 @@ class Run:
             time.sleep(_LOOK_EVERY_S)
             self._tell_news()
         for part in running:
-            if part.is_running and part.process is not None:
-                part.process.kill()
+            assert part.process is not None
+            try:
+                os.killpg(part.process.pid, signal.SIGKILL)  # what its workers left behind
+            except ProcessLookupError:
+                pass
 
 
 def _progress(running: Sequence[Part]) -> str:

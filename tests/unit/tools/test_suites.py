@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 import suites  # noqa: E402
 from suites import Part, Run, Suite  # noqa: E402
 from user_platform import UserPlatform  # noqa: E402
+
+from tests.patience import PATIENCE_S  # noqa: E402
 
 FOUR = """
 import pytest
@@ -105,9 +108,11 @@ def test_begins_nothing_after_a_check_that_failed(
 @pytest.mark.slow
 def test_an_interrupted_part_cleans_up(output: Path, tmp_path: Path) -> None:
     text = (
-        "import pathlib, pytest, time\n"
+        "import pathlib, pytest, subprocess, time\n"
         "@pytest.fixture\n"
         "def server():\n"
+        "    left = subprocess.Popen(['sleep', '600'])\n"
+        "    pathlib.Path('left').write_text(str(left.pid))\n"
         "    yield\n"
         "    pathlib.Path('ended').touch()\n"
         "def test_waits(server):\n"
@@ -124,6 +129,10 @@ def test_an_interrupted_part_cleans_up(output: Path, tmp_path: Path) -> None:
     run.interrupt()
     assert not suite.is_running
     assert (tmp_path / "ended").exists()
+    left = Path("/proc", (tmp_path / "left").read_text(), "cmdline")
+    deadline_s = time.monotonic() + PATIENCE_S
+    while left.exists() and left.read_bytes():  # a zombie has none
+        assert time.monotonic() < deadline_s
 
 
 @pytest.mark.parametrize(
