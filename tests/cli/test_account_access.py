@@ -164,6 +164,21 @@ def test_password_reads_one_line_and_never_shows_it(
     assert "a new one" not in ran.out + ran.err
 
 
+@pytest.mark.parametrize(("typed", "code"), [("new one 5\nold one 5\n", 0), ("new one 5\n", 2)])
+def test_password_gives_the_present_one_where_the_server_asks_for_it(
+    server: ScriptedServer, run: Run, monkeypatch: pytest.MonkeyPatch, typed: str, code: int
+) -> None:
+    refused = {"code": "invalid_input", "message": "needed", "hint": "", "field": "old_password"}
+    server.routes[f"PUT {BOB}/password"] = [Answer(refused, 400), Answer(b"", 204)]
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    ran = run("account", "password", "bob", "--stdin")
+    assert ran.code == code
+    sent = [{"password": "new one 5"}, {"password": "new one 5", "old_password": "old one 5"}]
+    assert [request.json for request in server.requests] == sent[: 2 if code == 0 else 1]
+    assert ("on a second line" in ran.err) == (code == 2)
+    assert "one 5" not in ran.out + ran.err
+
+
 def test_password_is_no_argument(server: ScriptedServer, run: Run) -> None:
     assert run("account", "password", "bob", "secret").code == 2
     assert not server.requests
