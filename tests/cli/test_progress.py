@@ -247,7 +247,7 @@ def test_a_terminal_is_told_while_nothing_is_heard(server: ScriptedServer) -> No
         progress.ProgressLine.refresh = refresh
         class Slow(ScriptedFiles):
             def copy(self, sources, target, **how):
-                assert drawn.wait(PATIENCE_S)
+                assert drawn.wait(180)
                 return self.summary
         PlatformCalls.files = Slow()
     """

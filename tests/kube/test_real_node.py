@@ -145,11 +145,19 @@ def _fetch(jobs: Namespace, pod: str, address: str) -> str:
     return jobs.kubectl(*asked).replace("\n\n", "\n")
 
 
+def _why_failed(jobs: Namespace, job: str, status: dict[str, Any]) -> str:
+    """All that is known, as the cluster goes with the tests."""
+    pods = jobs.kubectl("get", "pods", "-o", "name").split()
+    names = [name for name in pods if name.startswith(f"pod/{job}-")]
+    logs = [f"--- {name}\n{jobs.kubectl('logs', name, '--tail=30')}" for name in names]
+    return "\n".join([json.dumps(status, indent=1), *logs])
+
+
 def _until_trained(jobs: Namespace, job: str) -> None:
     """Four trainers and two servers share the machine's cores, and maybe not alone."""
     deadline = time.monotonic() + TRAINING_S
     while (status := jobs.status(job)).get("phase") != "Completed":
-        assert status.get("phase") != "Failed", status
+        assert status.get("phase") != "Failed", _why_failed(jobs, job, status)
         assert time.monotonic() < deadline, status
         time.sleep(0.5)
 
