@@ -121,7 +121,7 @@ class Logins:
     free_tries: int = 5
     first_delay_s: float = 1.0
     max_delay_s: float = 900.0
-    address_free_tries: int = 20  # several people may share an address
+    address_free_tries: int = 20  # PADDLECLOUD_LOGIN_TRIES_PER_ADDRESS; many may share one
     forget_after_s: float = 3600.0
 
 
@@ -304,6 +304,11 @@ def load(env: Mapping[str, str] | None = None) -> Configuration:
         ),
         signatures=Signatures(
             takes_legacy=bool(_number(env, "PADDLECLOUD_LEGACY_SIGNATURES", 1, 0, 1))
+        ),
+        logins=Logins(
+            address_free_tries=_number(
+                env, "PADDLECLOUD_LOGIN_TRIES_PER_ADDRESS", Logins().address_free_tries, 1, 1 << 30
+            )
         ),
         connections=_connections(env, is_behind_proxy=tls == "proxy"),
         limits=Limits(

@@ -90,9 +90,7 @@ SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if _listening.behind_tls_proxy else None
 )
 X_FRAME_OPTIONS = "DENY"
-SILENCED_SYSTEM_CHECKS = (
-    ["security.W004", "security.W008", "security.W012", "security.W016"]
-    if _listening.is_loopback and not _is_https
-    else []
-)
+SILENCED_SYSTEM_CHECKS = ["security.W006"]  # nosniff, see above
+if _listening.is_loopback and not _is_https:
+    SILENCED_SYSTEM_CHECKS += [f"security.W{number}" for number in ("004", "008", "012", "016")]
 LOGGING_CONFIG = None  # the process sets up logging itself, before Django is there
