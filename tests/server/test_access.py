@@ -216,13 +216,20 @@ def test_an_account_without_password_cannot_log_in_by_password(server: Running) 
         assert server.anonymous.post("/api-token-auth/", body).status in (400, 401)
 
 
+def _guess_until_refused(server: Running, body: dict[str, str]) -> Answer:
+    """Five are free. Each further one doubles the wait, however slow this machine is."""
+    for number in range(20):
+        answer = server.anonymous.post("/api-token-auth/", body)
+        if number >= 5 and answer.status == 429:
+            return answer
+        assert answer.status == 401
+    raise AssertionError("nobody was slowed down")
+
+
 def test_slows_down_guessing_per_account_and_says_when_to_return(server: Running) -> None:
     server.account("guessed", password="right password 1")
     body = {"username": "guessed", "password": "wrong"}
-    answers = [server.anonymous.post("/api-token-auth/", body).status for _ in range(7)]
-    assert answers[:5] == [401] * 5
-    assert answers[-1] == 429
-    refused = server.anonymous.post("/api-token-auth/", body)
+    refused = _guess_until_refused(server, body)
     assert refused.json["code"] == "rate_limited"
     assert int(refused.headers["retry-after"]) >= 1
     # Even the right password waits, else the limit would tell which guess was right.
@@ -233,8 +240,7 @@ def test_slows_down_guessing_per_account_and_says_when_to_return(server: Running
 def test_a_clock_that_was_set_back_locks_nobody_out(server: Running) -> None:
     server.account("early", password="right password 1")
     wrong, right = ({"username": "early", "password": p} for p in ("wrong", "right password 1"))
-    for _ in range(7):
-        server.anonymous.post("/api-token-auth/", wrong)
+    _guess_until_refused(server, wrong)
     assert server.anonymous.post("/api-token-auth/", right).status == 429
     # As if all that was counted a day later than now.
     with contextlib.closing(
